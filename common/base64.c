@@ -41,7 +41,7 @@ int base64_digit(char c)
  * Decodes four digits; the last quad may end in one or two '='. Unused bits must be zero. Returns the number of bytes,
  * or -1.
  */
-static int quad_decode(const char quad[4], bool last, unsigned char ret[3])
+static int decode_quad(const char quad[4], bool last, unsigned char ret[3])
 {
 	int      n    = quad[3] != '=' ? 3 : quad[2] != '=' ? 2 : 1;
 	uint32_t bits = 0;
@@ -68,7 +68,7 @@ char *base64_decode(const char *text, size_t len, size_t *ret_len)
 	size_t         used = 0;
 
 	for (size_t i = 0; ret && i < len; i += 4) {
-		int n = quad_decode(text + i, i + 4 == len, ret + used);
+		int n = decode_quad(text + i, i + 4 == len, ret + used);
 
 		if (n < 0) {
 			free(ret);

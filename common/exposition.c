@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-static void put_text(FILE *out, const char *text)
+static void put_label_value(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\n')
@@ -14,14 +14,14 @@ static void put_text(FILE *out, const char *text)
 	}
 }
 
-static void put_name(FILE *out, const char *name, const struct exposition_label *labels)
+static void put_name_and_labels(FILE *out, const char *name, const struct exposition_label *labels)
 {
 	const char *before = "{";
 
 	(void)fputs(name, out);
 	for (; labels && labels->name; labels++, before = ",") {
 		(void)fprintf(out, "%s%s=\"", before, labels->name);
-		put_text(out, labels->value);
+		put_label_value(out, labels->value);
 		(void)fputc('"', out);
 	}
 	(void)fputs(*before == ',' ? "} " : " ", out);
@@ -34,12 +34,12 @@ void exposition_head(FILE *out, const char *name, const char *type, const char *
 
 void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value)
 {
-	put_name(out, name, labels);
+	put_name_and_labels(out, name, labels);
 	(void)fprintf(out, "%" PRIu64 "\n", value);
 }
 
 void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value)
 {
-	put_name(out, name, labels);
+	put_name_and_labels(out, name, labels);
 	(void)fprintf(out, "%.14g\n", value);
 }

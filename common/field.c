@@ -40,7 +40,7 @@ void fields_preset(const struct field *table, void *into)
 
 /* --- from values to text --- */
 
-static void print_number(const struct field *f, uint64_t value, bool is_text, char *buf, size_t len)
+static void print_field_number(const struct field *f, uint64_t value, bool is_text, char *buf, size_t len)
 {
 	if (f->type == FIELD_SIZE)
 		text_from_size(value, buf, len);
@@ -52,12 +52,12 @@ static void print_number(const struct field *f, uint64_t value, bool is_text, ch
 
 void field_print_value(const struct field *f, uint64_t value, char *buf, size_t len)
 {
-	print_number(f, value, false, buf, len);
+	print_field_number(f, value, false, buf, len);
 }
 
 void field_print_text(const struct field *f, uint64_t value, char *buf, size_t len)
 {
-	print_number(f, value, true, buf, len);
+	print_field_number(f, value, true, buf, len);
 }
 
 void field_print(const struct field *f, const void *from, FILE *out)
@@ -79,7 +79,7 @@ void field_print(const struct field *f, const void *from, FILE *out)
 
 /* --- from text to values --- */
 
-static int not_like(const struct field *f, const char *text, struct err *e)
+static int refuse_unlike_text(const struct field *f, const char *text, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not %s", text, field_like(f));
 }
@@ -89,26 +89,26 @@ int field_set_number(const struct field *f, uint64_t x, bool is_text, void *into
 	char is[32], least[32], most[32];
 
 	if (x < f->min || x > f->max) {
-		print_number(f, x, is_text, is, sizeof is);
-		print_number(f, f->min, is_text, least, sizeof least);
-		print_number(f, f->max, is_text, most, sizeof most);
+		print_field_number(f, x, is_text, is, sizeof is);
+		print_field_number(f, f->min, is_text, least, sizeof least);
+		print_field_number(f, f->max, is_text, most, sizeof most);
 		return err_set(e, ERR_BAD_SPEC, "%s is outside %s..%s", is, least, most);
 	}
 	*(uint64_t *)field_at(f, into) = x;
 	return 0;
 }
 
-static int take_number(const struct field *f, const char *text, void *into, struct err *e)
+static int parse_number_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	static int (*const parse[])(const char *, uint64_t *) = {
 		[FIELD_COUNT] = text_to_u64, [FIELD_SIZE] = text_to_size, [FIELD_MS] = text_to_duration_ms, [FIELD_MILLI] = text_to_milli,
 	};
 	uint64_t x;
 
-	return parse[f->type](text, &x) < 0 ? not_like(f, text, e) : field_set_number(f, x, true, into, e);
+	return parse[f->type](text, &x) < 0 ? refuse_unlike_text(f, text, e) : field_set_number(f, x, true, into, e);
 }
 
-static int take_bool(const struct field *f, const char *text, void *into, struct err *e)
+static int parse_bool_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	static const char *const words[] = { "false", "true", "0", "1", "no", "yes", "off", "on" };
 
@@ -117,10 +117,10 @@ static int take_bool(const struct field *f, const char *text, void *into, struct
 			*(bool *)field_at(f, into) = i % 2;
 			return 0;
 		}
-	return not_like(f, text, e);
+	return refuse_unlike_text(f, text, e);
 }
 
-static int take_str(const struct field *f, const char *text, void *into, struct err *e)
+static int parse_str_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	if (strlen(text) > f->max)
 		return err_set(e, ERR_BAD_SPEC, "expected text of at most %" PRIu64 " bytes, not %zu", f->max, strlen(text));
@@ -128,7 +128,7 @@ static int take_str(const struct field *f, const char *text, void *into, struct 
 	return 0;
 }
 
-static int take_name(const struct field *f, const char *text, void *into, struct err *e)
+static int parse_name_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	if (!text_is_name(text))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name; use a-z, 0-9, '-', '_', '.'", text);
@@ -136,7 +136,7 @@ static int take_name(const struct field *f, const char *text, void *into, struct
 	return 0;
 }
 
-static int take_choice(const struct field *f, const char *text, void *into, struct err *e)
+static int parse_choice_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	char   list[160] = "";
 	size_t n         = 0;
@@ -152,7 +152,7 @@ static int take_choice(const struct field *f, const char *text, void *into, stru
 	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is none of %s", text, list);
 }
 
-static int take_another(const struct field *f, const char *text, void *into, struct err *e)
+static int append_list_field(const struct field *f, const char *text, void *into, struct err *e)
 {
 	const char **list = field_at(f, into);
 	uint64_t     n    = 0;
@@ -170,15 +170,15 @@ static const struct {
 	const char *words, *like, *arg;
 	int (*take)(const struct field *, const char *, void *, struct err *);
 } types[] = {
-	[FIELD_COUNT]  = { "integer",                   "a whole number, like 64",     "N",       take_number },
-	[FIELD_SIZE]   = { "bytes, or a size like 64M", "a size, like 64M or 1G",      "SIZE",    take_number },
-	[FIELD_MS]     = { "milliseconds, or a time like 5m", "a time, like 30, 0.5, 90s, 5m, 1h or 1d", "TIME", take_number },
-	[FIELD_MILLI]  = { "number",                    "a number, like 2 or 0.125",   "N",       take_number },
-	[FIELD_BOOL]   = { "true or false",             "true or false",               "",        take_bool },
-	[FIELD_STR]    = { "text",                      "text",                        "TEXT",    take_str },
-	[FIELD_NAME]   = { "name",                      "a name",                      "NAME",    take_name },
-	[FIELD_CHOICE] = { "one of a list",             "one of a list",               "CHOICE",  take_choice },
-	[FIELD_TEXTS]  = { "list of texts",             "text",                        "TEXT",    take_another },
+	[FIELD_COUNT]  = { "integer",                   "a whole number, like 64",     "N",       parse_number_field },
+	[FIELD_SIZE]   = { "bytes, or a size like 64M", "a size, like 64M or 1G",      "SIZE",    parse_number_field },
+	[FIELD_MS]     = { "milliseconds, or a time like 5m", "a time, like 30, 0.5, 90s, 5m, 1h or 1d", "TIME", parse_number_field },
+	[FIELD_MILLI]  = { "number",                    "a number, like 2 or 0.125",   "N",       parse_number_field },
+	[FIELD_BOOL]   = { "true or false",             "true or false",               "",        parse_bool_field },
+	[FIELD_STR]    = { "text",                      "text",                        "TEXT",    parse_str_field },
+	[FIELD_NAME]   = { "name",                      "a name",                      "NAME",    parse_name_field },
+	[FIELD_CHOICE] = { "one of a list",             "one of a list",               "CHOICE",  parse_choice_field },
+	[FIELD_TEXTS]  = { "list of texts",             "text",                        "TEXT",    append_list_field },
 	[FIELD_LIST]   = { "list of texts",             "a list of texts, none with a comma in it", "LIST", NULL },
 	[FIELD_WORDS]  = { "list of texts",             "a list of texts",             "LIST",    NULL },
 	[FIELD_MAP]    = { "object of texts",           "an object",                   "OBJECT",  NULL },
@@ -219,9 +219,9 @@ void field_print_bounds(const struct field *f, bool is_text, FILE *out)
 	char least[32], most[32], preset[32];
 
 	if (field_is_number(f)) {
-		print_number(f, f->min, is_text, least, sizeof least);
-		print_number(f, f->max, is_text, most, sizeof most);
-		print_number(f, f->preset, is_text, preset, sizeof preset);
+		print_field_number(f, f->min, is_text, least, sizeof least);
+		print_field_number(f, f->max, is_text, most, sizeof most);
+		print_field_number(f, f->preset, is_text, preset, sizeof preset);
 		fprintf(out, field_has_preset(f) ? "From %s to %s, default %s.\n" : "From %s to %s.\n", least, most, preset);
 	} else if (f->type == FIELD_BOOL && field_has_preset(f)) {
 		fprintf(out, "Default %s.\n", f->preset ? "true" : "false");

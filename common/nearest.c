@@ -10,7 +10,7 @@ static char plain_letter(char c)
 	return c == '_' ? '-' : (char)tolower((unsigned char)c);
 }
 
-static unsigned smaller(unsigned a, unsigned b)
+static unsigned smaller_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -24,8 +24,8 @@ static unsigned usable_distance(const char *a, const char *b, size_t m, size_t n
 	while (same < shorter && plain_letter(a[same]) == plain_letter(b[same]))
 		same++;
 	if (shorter >= 3 && same == shorter)
-		return smaller(distance, 2);
-	return distance > 1 && distance > longer / 3 ? NEAREST_FAR : smaller(distance, NEAREST_FAR);
+		return smaller_of(distance, 2);
+	return distance > 1 && distance > longer / 3 ? NEAREST_FAR : smaller_of(distance, NEAREST_FAR);
 }
 
 /* Keeps three rows of the table of edit distances: this letter of a, the one before, and, for swapped neighbours, the one before that. */
@@ -45,9 +45,9 @@ unsigned nearest_distance(const char *a, const char *b)
 		for (unsigned j = 1; j <= n; j++) {
 			bool same = plain_letter(a[i - 1]) == plain_letter(b[j - 1]);
 
-			now[j] = smaller(smaller(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
+			now[j] = smaller_of(smaller_of(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
 			if (i > 1 && j > 1 && plain_letter(a[i - 1]) == plain_letter(b[j - 2]) && plain_letter(a[i - 2]) == plain_letter(b[j - 1]))
-				now[j] = smaller(now[j], before[j - 2] + 1);
+				now[j] = smaller_of(now[j], before[j - 2] + 1);
 		}
 		before = last;
 		last   = now;

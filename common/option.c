@@ -13,7 +13,7 @@ static const struct option_row *find_option(const struct option_row *rows, const
 	return NULL;
 }
 
-static const struct option_row *find_letter(const struct option_row *rows, char letter)
+static const struct option_row *find_option_by_letter(const struct option_row *rows, char letter)
 {
 	for (; rows->field.name; rows++)
 		if (rows->letter && rows->letter == letter)
@@ -22,7 +22,7 @@ static const struct option_row *find_letter(const struct option_row *rows, char 
 }
 
 /* The closest option. A distance of strlen(word) counts for nothing: to replace every letter gives any word of that length. */
-static const char *nearest(const struct option_row *rows, const char *word)
+static const char *find_nearest_option(const struct option_row *rows, const char *word)
 {
 	unsigned    least = NEAREST_FAR, d;
 	const char *found = NULL;
@@ -41,7 +41,7 @@ static int refuse_option(const struct option_row *rows, const char *word, size_t
 	const char *near;
 
 	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), word);
-	near = begins_with(name, "--") ? nearest(rows, name + 2) : NULL;
+	near = begins_with(name, "--") ? find_nearest_option(rows, name + 2) : NULL;
 	if (near)
 		return err_set(e, ERR_BAD_SPEC, "%s: no such option; is it --%s? see --help", name, near);
 	return err_set(e, ERR_BAD_SPEC, "%s: no such option; see --help", name);
@@ -60,7 +60,7 @@ static int parse_option(const struct option_row *rows, int left, char **word, vo
 	bool                     is_long = word[0][1] == '-';
 	const char              *equals  = is_long ? strchr(word[0], '=') : NULL;
 	size_t                   len     = equals ? (size_t)(equals - word[0]) : strlen(word[0]);
-	const struct option_row *row     = is_long ? find_option(rows, word[0] + 2, len - 2) : find_letter(rows, word[0][1]);
+	const struct option_row *row     = is_long ? find_option(rows, word[0] + 2, len - 2) : find_option_by_letter(rows, word[0][1]);
 	const char              *value   = equals ? equals + 1 : NULL;
 	bool                     is_bool = row && row->field.type == FIELD_BOOL;
 	int                      taken   = 1;

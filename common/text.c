@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Digits up to the first other character, to which *end then points. Refuses an empty number and one that overflows. */
-static int take_digits(const char *text, const char **end, uint64_t *ret)
+static int parse_digits(const char *text, const char **end, uint64_t *ret)
 {
 	uint64_t value = 0;
 	const char *p = text;
@@ -28,7 +28,7 @@ int text_to_u64(const char *text, uint64_t *ret)
 	const char *end;
 	uint64_t value;
 
-	if (take_digits(text, &end, &value) < 0 || *end)
+	if (parse_digits(text, &end, &value) < 0 || *end)
 		return -1;
 	*ret = value;
 	return 0;
@@ -40,7 +40,7 @@ int text_to_size(const char *text, uint64_t *ret)
 	const char *end, *unit;
 	uint64_t value;
 
-	if (take_digits(text, &end, &value) < 0)
+	if (parse_digits(text, &end, &value) < 0)
 		return -1;
 	if (*end && (unit = strchr(units, *end >= 'a' ? *end - 32 : *end)) && *unit) {
 		for (const char *u = units; u <= unit; u++)
@@ -59,11 +59,11 @@ int text_to_size(const char *text, uint64_t *ret)
 }
 
 /* "12.345" in thousandths; *end points to the first character after it. */
-static int take_milli(const char *text, const char **end, uint64_t *ret)
+static int parse_milli(const char *text, const char **end, uint64_t *ret)
 {
 	uint64_t value;
 
-	if (take_digits(text, end, &value) < 0 || __builtin_mul_overflow(value, 1000, &value))
+	if (parse_digits(text, end, &value) < 0 || __builtin_mul_overflow(value, 1000, &value))
 		return -1;
 	if (**end == '.') {
 		uint64_t weight = 100;
@@ -85,7 +85,7 @@ int text_to_milli(const char *text, uint64_t *ret)
 	const char *end;
 	uint64_t value;
 
-	if (take_milli(text, &end, &value) < 0 || *end)
+	if (parse_milli(text, &end, &value) < 0 || *end)
 		return -1;
 	*ret = value;
 	return 0;
@@ -100,7 +100,7 @@ int text_to_duration_ms(const char *text, uint64_t *ret)
 	const char *end;
 	uint64_t value;
 
-	if (take_milli(text, &end, &value) < 0)
+	if (parse_milli(text, &end, &value) < 0)
 		return -1;
 	if (strcmp(end, "ms") == 0) {
 		if (value % 1000)
@@ -142,7 +142,7 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len)
 	return buf;
 }
 
-static bool is_letter(char c)
+static bool is_identifier_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -154,7 +154,7 @@ bool text_is_module(const char *text)
 	if (strlen(text) > 100)
 		return false;
 	for (; *text; text++) {
-		if (*text == '.' ? begins : !is_letter(*text) && (begins || *text < '0' || *text > '9'))
+		if (*text == '.' ? begins : !is_identifier_letter(*text) && (begins || *text < '0' || *text > '9'))
 			return false;
 		begins = *text == '.';
 	}
@@ -180,7 +180,7 @@ bool text_is_name(const char *text)
  * Decodes the character at p and returns its length in bytes; 0: invalid, which includes overlong forms, surrogates and
  * a truncated one.
  */
-static size_t utf8_take(const unsigned char *p, const unsigned char *end, uint32_t *ret)
+static size_t utf8_decode(const unsigned char *p, const unsigned char *end, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	unsigned              more = *p < 0x80 ? 0 : (*p >> 5) == 6 ? 1 : (*p >> 4) == 14 ? 2 : (*p >> 3) == 30 ? 3 : 9;
@@ -202,11 +202,11 @@ static size_t utf8_len(const unsigned char *p, const unsigned char *end)
 {
 	uint32_t ignored;
 
-	return utf8_take(p, end, &ignored);
+	return utf8_decode(p, end, &ignored);
 }
 
 /* Eight ASCII bytes at once: programs are nearly all ASCII, and a service checks megabytes of them for clients. */
-static bool is_ascii_word(const unsigned char *p, const unsigned char *end)
+static bool next_8_bytes_are_ascii(const unsigned char *p, const unsigned char *end)
 {
 	uint64_t word;
 
@@ -221,7 +221,7 @@ bool text_is_utf8(const void *bytes, size_t len)
 	const unsigned char *p = bytes, *end = p + len;
 
 	while (p < end) {
-		size_t n = is_ascii_word(p, end) ? sizeof(uint64_t) : utf8_len(p, end);
+		size_t n = next_8_bytes_are_ascii(p, end) ? sizeof(uint64_t) : utf8_len(p, end);
 
 		if (!n)
 			return false;
@@ -270,20 +270,20 @@ bool text_has_control(const char *text)
  * lines and paragraphs, and marks that change the direction of text, so that a name reads as another one
  * (CVE-2021-42574).
  */
-static bool is_obeyed(uint32_t c)
+static bool is_terminal_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 /* Moves *p over the next character; true when it can be shown. A byte that is not UTF-8 cannot, and is passed alone. */
-static bool take_plain(const unsigned char **p, const unsigned char *end)
+static bool skip_plain_character(const unsigned char **p, const unsigned char *end)
 {
 	uint32_t c = 0;
-	size_t   n = utf8_take(*p, end, &c);
+	size_t   n = utf8_decode(*p, end, &c);
 
 	*p += n ? n : 1;
-	return n && !is_obeyed(c);
+	return n && !is_terminal_control(c);
 }
 
 bool text_ends_in(const char *text, const char *tail)
@@ -298,7 +298,7 @@ bool text_is_plain(const char *text)
 	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
 
 	while (p < end)
-		if (!take_plain(&p, end))
+		if (!skip_plain_character(&p, end))
 			return false;
 	return true;
 }
@@ -310,7 +310,7 @@ void text_make_plain(char *text)
 	while (p < end) {
 		const unsigned char *from = p;
 
-		if (!take_plain(&p, end))
+		if (!skip_plain_character(&p, end))
 			memset(text + (from - (const unsigned char *)text), '?', (size_t)(p - from));
 	}
 }

@@ -48,7 +48,7 @@ void http_daemon_soon(struct http_daemon *d)
 /* --- connections --- */
 
 /* libmicrohttpd then reads end of file, and closes the connection. */
-static void connection_cut(struct http_connection *c, const char *why)
+static void cut_connection(struct http_connection *c, const char *why)
 {
 	c->cut = true;
 	(void)shutdown(c->source.fd, SHUT_RDWR);
@@ -66,14 +66,14 @@ void http_connection_wait(struct http_connection *c, bool in_request, int64_t ms
 	TAILQ_INSERT_TAIL(&c->daemon->connections, c, link);
 }
 
-static void cut_quietest(struct http_daemon *d)
+static void cut_quietest_connection(struct http_daemon *d)
 {
 	struct http_connection *c;
 
 	TAILQ_FOREACH(c, &d->connections, link)
 		if (!c->in_request && !c->cut)
 			break;
-	connection_cut(c ? c : TAILQ_LAST(&d->connections, http_connection_list), "connections");
+	cut_connection(c ? c : TAILQ_LAST(&d->connections, http_connection_list), "connections");
 }
 
 static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -87,7 +87,7 @@ static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr
 					 !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr);
 }
 
-static bool has_too_many(const struct http_daemon *d, const struct http_connection *mine)
+static bool peer_has_too_many_connections(const struct http_daemon *d, const struct http_connection *mine)
 {
 	const struct http_connection *c;
 	size_t                        n = 0;
@@ -112,7 +112,7 @@ static void on_peer_end(void *owner)
 		c->daemon->events->peer_ended(c->request);
 }
 
-static void connection_begin(struct http_daemon *d, struct MHD_Connection *connection, void **context)
+static void track_connection(struct http_daemon *d, struct MHD_Connection *connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct http_connection         *c  = fd ? calloc(1, sizeof *c) : NULL;
@@ -129,22 +129,22 @@ static void connection_begin(struct http_daemon *d, struct MHD_Connection *conne
 	http_connection_wait(c, false, d->first_ms, false);
 	*context = c;
 	d->n_connections++;
-	if (has_too_many(d, c))
-		connection_cut(c, NULL);
+	if (peer_has_too_many_connections(d, c))
+		cut_connection(c, NULL);
 	else if (d->n_connections > d->connections_max)
-		cut_quietest(d);
+		cut_quietest_connection(d);
 	else
 		return;
 	http_daemon_soon(d);
 }
 
-static void on_connection(void *owner, struct MHD_Connection *connection, void **context,
+static void on_connection_change(void *owner, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct http_connection *c = *context;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		connection_begin(owner, connection, context);
+		track_connection(owner, connection, context);
 		return;
 	}
 	if (!c)
@@ -163,7 +163,7 @@ struct http_connection *http_connection_of(struct MHD_Connection *connection)
 	return info ? *(struct http_connection **)info : NULL;
 }
 
-static void on_tick(void *owner)
+static void on_deadline_tick(void *owner)
 {
 	struct http_daemon     *d   = owner;
 	int64_t                 now = loop_now_ms();
@@ -171,7 +171,7 @@ static void on_tick(void *owner)
 
 	TAILQ_FOREACH(c, &d->connections, link)
 		if (c->until_ms && c->until_ms <= now && !c->cut)
-			connection_cut(c, "slow");
+			cut_connection(c, "slow");
 	if (d->events->tick)
 		d->events->tick(d->owner);
 	loop_timer_set(d->loop, &d->tick, TICK_MS);
@@ -180,7 +180,7 @@ static void on_tick(void *owner)
 /* --- open and close --- */
 
 /* %XX in a path is not decoded: a path has one spelling, and no %00 that would end it. */
-static size_t keep_escapes(void *owner, struct MHD_Connection *connection, char *text)
+static size_t keep_url_escapes(void *owner, struct MHD_Connection *connection, char *text)
 {
 	(void)owner, (void)connection;
 	return strlen(text);
@@ -198,8 +198,8 @@ int http_daemon_open(struct http_daemon *d, int listener, size_t memory, struct 
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
 				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S,
 				  MHD_OPTION_STRICT_FOR_CLIENT, 1,
-				  MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
+				  MHD_OPTION_UNESCAPE_CALLBACK, keep_url_escapes, NULL,
+				  MHD_OPTION_NOTIFY_CONNECTION, on_connection_change, d,
 				  MHD_OPTION_NOTIFY_COMPLETED, d->events->completed, d->owner,
 				  MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
 				  MHD_OPTION_END);
@@ -208,7 +208,7 @@ int http_daemon_open(struct http_daemon *d, int listener, size_t memory, struct 
 		return err_set(e, ERR_SETUP, "libmicrohttpd does not start: %s", strerror(errno));
 	d->source = (struct loop_source){ .fd = info->epoll_fd, .ready = daemon_run, .owner = d };
 	d->timer  = (struct loop_timer){ .due = daemon_run, .owner = d };
-	d->tick   = (struct loop_timer){ .due = on_tick, .owner = d };
+	d->tick   = (struct loop_timer){ .due = on_deadline_tick, .owner = d };
 	if (loop_add(d->loop, &d->source, e) < 0)
 		return -1;
 	loop_timer_set(d->loop, &d->tick, TICK_MS);

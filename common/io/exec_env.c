@@ -10,7 +10,7 @@
 /* Of the loader, of the C library and of OpenSSL: all names that begin with these. */
 static const char *const loads_code[] = { "LD_", "GLIBC_TUNABLES=", "GCONV_PATH=", "LOCPATH=", "OPENSSL_" };
 
-static bool is_dropped(const char *entry)
+static bool is_code_loading_variable(const char *entry)
 {
 	for (size_t i = 0; i < ARRAY_LEN(loads_code); i++)
 		if (strncmp(entry, loads_code[i], strlen(loads_code[i])) == 0)
@@ -27,7 +27,7 @@ char **exec_env(void)
 		count++;
 	env = calloc(count + 1, sizeof *env);
 	for (size_t i = 0; env && i < count; i++)
-		if (!is_dropped(environ[i]))
+		if (!is_code_loading_variable(environ[i]))
 			env[kept++] = environ[i];
 	return env;
 }

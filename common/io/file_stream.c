@@ -85,7 +85,7 @@ const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1
 }
 
 /* Is a component `**`, which stands for any number of directories? Its length, or 0. */
-static size_t is_any_depth(const char *component)
+static size_t any_depth_length(const char *component)
 {
 	return begins_with(component, "**") && (!component[2] || component[2] == '/') ? 2 : 0;
 }
@@ -117,7 +117,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 	if (!*pattern || strlen(name) > FILE_NAME_BYTES)
 		return 0;
 	while (*n && *p) {
-		if (is_any_depth(p)) {
+		if (any_depth_length(p)) {
 			any = p = next_component(p);
 			mark = n;
 		} else if (component_matches(p, n)) {
@@ -130,7 +130,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 			return 0;
 		}
 	}
-	while (is_any_depth(p))
+	while (any_depth_length(p))
 		p = next_component(p);
 	if (*p)
 		return 0;
@@ -141,7 +141,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 
 const char *file_pattern_below(const char *pattern, const char *name)
 {
-	while (*pattern && *name && !is_any_depth(pattern)) {
+	while (*pattern && *name && !any_depth_length(pattern)) {
 		pattern = next_component(pattern);
 		name    = next_component(name);
 	}
@@ -149,7 +149,7 @@ const char *file_pattern_below(const char *pattern, const char *name)
 }
 
 /* Behind a `**` the places of name and pattern are not the same: then any component of the pattern counts. */
-static bool is_spelt(const char *pattern, bool any_depth, size_t place, const char *part)
+static bool pattern_names_hidden_part(const char *pattern, bool any_depth, size_t place, const char *part)
 {
 	size_t i = 0;
 
@@ -165,9 +165,9 @@ size_t file_pattern_hides(const char *pattern, const char *name)
 	size_t place     = 0;
 
 	for (const char *wanted = pattern; *wanted; wanted = next_component(wanted))
-		any_depth |= is_any_depth(wanted) > 0;
+		any_depth |= any_depth_length(wanted) > 0;
 	for (const char *part = name; *part; part = next_component(part), place++)
-		if (*part == '.' && !is_spelt(pattern, any_depth, place, part))
+		if (*part == '.' && !pattern_names_hidden_part(pattern, any_depth, place, part))
 			return (size_t)(part - name) + strcspn(part, "/");
 	return 0;
 }
@@ -249,7 +249,7 @@ int file_stream_copy(int to, int from, uint64_t len)
 
 /* --- files --- */
 
-static int enter_folder(int dir, const char *name)
+static int make_and_open_folder(int dir, const char *name)
 {
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return -1;
@@ -272,7 +272,7 @@ static int create_file(int dir, const char *name, bool executable, bool replace)
 }
 
 /* Enters the directories of a path, and leaves *name at its last component. Returns dir, or the descriptor that *entered owns then. */
-static int enter_all(int dir, const char **name, int *entered)
+static int make_and_open_parents(int dir, const char **name, int *entered)
 {
 	char        part[256];
 	const char *slash;
@@ -287,7 +287,7 @@ static int enter_all(int dir, const char **name, int *entered)
 		}
 		memcpy(part, *name, n);
 		part[n] = 0;
-		next = enter_folder(*entered < 0 ? dir : *entered, part);
+		next = make_and_open_folder(*entered < 0 ? dir : *entered, part);
 		fd_closep(entered);
 		*entered = next;
 		if (next < 0)
@@ -300,7 +300,7 @@ static int enter_all(int dir, const char **name, int *entered)
 int file_stream_create(int dir, const char *name, bool executable, bool replace)
 {
 	scoped_fd entered = -1;
-	int       above   = enter_all(dir, &name, &entered);
+	int       above   = make_and_open_parents(dir, &name, &entered);
 
 	return above < 0 && above != AT_FDCWD ? -1 : create_file(above, name, executable, replace);
 }
@@ -308,9 +308,9 @@ int file_stream_create(int dir, const char *name, bool executable, bool replace)
 int file_stream_make_folder(int dir, const char *name)
 {
 	scoped_fd entered = -1, made = -1;
-	int       above   = enter_all(dir, &name, &entered);
+	int       above   = make_and_open_parents(dir, &name, &entered);
 
 	if (above >= 0 || above == AT_FDCWD)
-		made = enter_folder(above, name);
+		made = make_and_open_folder(above, name);
 	return made < 0 ? -1 : 0;
 }

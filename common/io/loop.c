@@ -78,7 +78,7 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t in_ms)
 		TAILQ_INSERT_HEAD(&l->timers, t, link);
 }
 
-static int sleep_ms(const struct loop *l, int ms)
+static int epoll_timeout_ms(const struct loop *l, int ms)
 {
 	const struct loop_timer *next = TAILQ_FIRST(&l->timers);
 	int64_t                  left;
@@ -94,7 +94,7 @@ static int sleep_ms(const struct loop *l, int ms)
 }
 
 /* A due() that sets its own timer to a moment that has come would be called again at once, and starve the sources: no caller does that. */
-static void serve_timers(struct loop *l)
+static void call_due_timers(struct loop *l)
 {
 	int64_t            now = loop_now_ms();
 	struct loop_timer *t;
@@ -108,7 +108,7 @@ static void serve_timers(struct loop *l)
 int loop_turn(struct loop *l, int ms, struct err *e)
 {
 	struct epoll_event event;
-	int                n = epoll_wait(l->fd, &event, 1, sleep_ms(l, ms));
+	int                n = epoll_wait(l->fd, &event, 1, epoll_timeout_ms(l, ms));
 
 	if (n < 0 && errno != EINTR)
 		return err_sys(e, "epoll_wait");
@@ -117,7 +117,7 @@ int loop_turn(struct loop *l, int ms, struct err *e)
 
 		source->ready(source->owner);
 	}
-	serve_timers(l);
+	call_due_timers(l);
 	return n > 0;
 }
 

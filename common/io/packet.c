@@ -14,7 +14,7 @@ union control {
 	char           room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 };
 
-static int send_all(int sock, const void *bytes, size_t len, const int *fds, size_t n, int flags)
+static int send_with_fds(int sock, const void *bytes, size_t len, const int *fds, size_t n, int flags)
 {
 	union control control;
 	struct iovec  io  = { (void *)bytes, len };
@@ -43,16 +43,16 @@ static int send_all(int sock, const void *bytes, size_t len, const int *fds, siz
 
 int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t n)
 {
-	return send_all(sock, bytes, len, fds, n, 0);
+	return send_with_fds(sock, bytes, len, fds, n, 0);
 }
 
 int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n)
 {
-	return send_all(sock, bytes, len, fds, n, MSG_DONTWAIT);
+	return send_with_fds(sock, bytes, len, fds, n, MSG_DONTWAIT);
 }
 
 /* recvmsg() must be given CMSG_LEN bytes, not CMSG_SPACE: with its padding, the latter has room for one descriptor more. */
-static size_t take_fds(struct msghdr *msg, int *fds)
+static size_t copy_received_fds(struct msghdr *msg, int *fds)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	size_t          n;
@@ -65,7 +65,7 @@ static size_t take_fds(struct msghdr *msg, int *fds)
 }
 
 /* Whether one of the events, POLLIN or POLLOUT, is there now. */
-static bool is_ready(int sock, short events)
+static bool socket_is_ready(int sock, short events)
 {
 	struct pollfd p = { .fd = sock, .events = events };
 
@@ -74,12 +74,12 @@ static bool is_ready(int sock, short events)
 
 bool packet_is_there(int sock)
 {
-	return is_ready(sock, POLLIN);
+	return socket_is_ready(sock, POLLIN);
 }
 
 bool packet_has_room(int sock)
 {
-	return is_ready(sock, POLLOUT);
+	return socket_is_ready(sock, POLLOUT);
 }
 
 void packet_drop(int *fds, size_t n)
@@ -103,7 +103,7 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 	do
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-	*n = got < 0 ? 0 : take_fds(&msg, fds);
+	*n = got < 0 ? 0 : copy_received_fds(&msg, fds);
 	if (got >= 0 && msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
 		packet_drop(fds, *n);
 		*n    = 0;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int put_path(char *at, struct err *e, const char *dir, const char *tail)
+static int set_path(char *at, struct err *e, const char *dir, const char *tail)
 {
 	int n = snprintf(at, PATH_SIZE, "%s%s", dir, tail);
 
@@ -21,7 +21,7 @@ static int put_path(char *at, struct err *e, const char *dir, const char *tail)
 }
 
 /* A variable that is not brig's own, like HOME. NULL when it is unset, empty or relative. */
-static const char *env_path(const char *name)
+static const char *env_absolute_path(const char *name)
 {
 	const char *value = secure_getenv(name);
 
@@ -33,7 +33,7 @@ static const char *env_path(const char *name)
  * place after the next cd, and to ignore it would use profiles that the user did
  * not choose.
  */
-static int own_path(const char *name, const char **ret, struct err *e)
+static int brig_variable_path(const char *name, const char **ret, struct err *e)
 {
 	const char *value = secure_getenv(name);
 
@@ -68,11 +68,11 @@ static int find_brigd(char *path, struct err *e)
 		if (access(path, X_OK) == 0)
 			return 0;
 	}
-	return put_path(path, e, BRIG_SBINDIR, "/brigd");
+	return set_path(path, e, BRIG_SBINDIR, "/brigd");
 }
 
 /* The root of the build tree when this program runs from its bin/, else "". */
-static int find_build(char *root, struct err *e)
+static int find_build_root(char *root, struct err *e)
 {
 	char        mark[PATH_SIZE + 32];
 	struct stat st;
@@ -100,58 +100,58 @@ static bool is_own_directory(const char *path)
 }
 
 /* A plain user's own store, when HOME or XDG_DATA_HOME names a place for it, is searched before the shared one. */
-static int find_stores(struct brig_paths *p, const char *shared, struct err *e)
+static int set_store_paths(struct brig_paths *p, const char *shared, struct err *e)
 {
-	const char *home = env_path("HOME"), *data = env_path("XDG_DATA_HOME");
+	const char *home = env_absolute_path("HOME"), *data = env_absolute_path("XDG_DATA_HOME");
 
 	if (geteuid() == 0 || (!data && !home))
-		return put_path(p->store[0], e, shared, "");
-	if ((data ? put_path(p->store[0], e, data, "/brig/rootfs") : put_path(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return set_path(p->store[0], e, shared, "");
+	if ((data ? set_path(p->store[0], e, data, "/brig/rootfs") : set_path(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
 		return -1;
 	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave HOME at a directory that the user cannot enter */
-		return put_path(p->store[0], e, shared, "");
-	return put_path(p->store[1], e, shared, "");
+		return set_path(p->store[0], e, shared, "");
+	return set_path(p->store[1], e, shared, "");
 }
 
 /* A plain user's own profiles, unless the user cannot enter the directory. */
-static int find_own_profiles(struct brig_paths *p, struct err *e)
+static int set_user_profiles_path(struct brig_paths *p, struct err *e)
 {
-	const char *home = env_path("HOME"), *config = env_path("XDG_CONFIG_HOME");
+	const char *home = env_absolute_path("HOME"), *config = env_absolute_path("XDG_CONFIG_HOME");
 	char       *own = p->profiles[PROFILES_OWN];
 
 	if (geteuid() == 0 || (!config && !home))
 		return 0;
-	if ((config ? put_path(own, e, config, "/brig/profiles") : put_path(own, e, home, "/.config/brig/profiles")) < 0)
+	if ((config ? set_path(own, e, config, "/brig/profiles") : set_path(own, e, home, "/.config/brig/profiles")) < 0)
 		return -1;
 	if (access(own, X_OK) < 0 && errno == EACCES)
 		own[0] = 0;
 	return 0;
 }
 
-static int find_installed(struct brig_paths *p, struct err *e)
+static int set_installed_paths(struct brig_paths *p, struct err *e)
 {
-	if (put_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
-	    put_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
-	    put_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
-	    put_path(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
+	if (set_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
+	    set_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    set_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
+	    set_path(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
 		return -1;
-	return find_stores(p, "/var/lib/brig/rootfs", e);
+	return set_store_paths(p, "/var/lib/brig/rootfs", e);
 }
 
-static int find_in_build(struct brig_paths *p, const char *root, struct err *e)
+static int set_build_tree_paths(struct brig_paths *p, const char *root, struct err *e)
 {
 	char store[PATH_SIZE];
 
-	if (put_path(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || put_path(p->recipes, e, root, "/recipes") < 0 ||
-	    put_path(p->guest, e, root, "/guest") < 0)
+	if (set_path(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || set_path(p->recipes, e, root, "/recipes") < 0 ||
+	    set_path(p->guest, e, root, "/guest") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
-	return geteuid() == 0 || is_own_directory(root) ? put_path(p->store[0], e, store, "") : find_stores(p, store, e);
+	return geteuid() == 0 || is_own_directory(root) ? set_path(p->store[0], e, store, "") : set_store_paths(p, store, e);
 }
 
 /* ".brig" in the home directory of /etc/passwd; accounts from elsewhere need NSS libraries, which a static brig does not have. */
-static bool find_in_home(char path[PATH_SIZE])
+static bool find_home_runtime_folder(char path[PATH_SIZE])
 {
 	FILE                *file = fopen("/etc/passwd", "re");
 	const struct passwd *account;
@@ -174,20 +174,20 @@ static bool find_in_home(char path[PATH_SIZE])
  * may have created the directory first. ~/.brig is used then, and also later when it
  * exists: the other user may remove the directory in /tmp again.
  */
-static int find_runtime(struct brig_paths *p, struct err *e)
+static int find_runtime_folder(struct brig_paths *p, struct err *e)
 {
 	char        path[64], in_home[PATH_SIZE];
 	struct stat st;
 
 	if (geteuid() == 0)
-		return put_path(p->runtime, e, "/run/brig", "");
+		return set_path(p->runtime, e, "/run/brig", "");
 	snprintf(path, sizeof path, "/run/user/%u", geteuid());
 	if (is_own_directory(path))
-		return put_path(p->runtime, e, path, "/brig");
+		return set_path(p->runtime, e, path, "/brig");
 	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
-	if (!is_own_directory(path) && find_in_home(in_home) && (lstat(path, &st) == 0 || is_own_directory(in_home)))
-		return put_path(p->runtime, e, in_home, "");
-	return put_path(p->runtime, e, path, "");
+	if (!is_own_directory(path) && find_home_runtime_folder(in_home) && (lstat(path, &st) == 0 || is_own_directory(in_home)))
+		return set_path(p->runtime, e, in_home, "");
+	return set_path(p->runtime, e, path, "");
 }
 
 int brig_paths_find(struct brig_paths *ret, struct err *e)
@@ -196,27 +196,27 @@ int brig_paths_find(struct brig_paths *ret, struct err *e)
 	char              root[PATH_SIZE];
 	const char       *profiles, *presets, *store;
 
-	if (own_path("BRIG_PROFILES", &profiles, e) < 0 || own_path("BRIG_PRESETS", &presets, e) < 0 || own_path("BRIG_STORE", &store, e) < 0)
+	if (brig_variable_path("BRIG_PROFILES", &profiles, e) < 0 || brig_variable_path("BRIG_PRESETS", &presets, e) < 0 || brig_variable_path("BRIG_STORE", &store, e) < 0)
 		return -1;
-	if (find_build(root, e) < 0 || find_runtime(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
+	if (find_build_root(root, e) < 0 || find_runtime_folder(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
 		return -1;
-	if ((root[0] ? find_in_build(&p, root, e) : find_installed(&p, e)) < 0)
+	if ((root[0] ? set_build_tree_paths(&p, root, e) : set_installed_paths(&p, e)) < 0)
 		return -1;
-	if ((root[0] ? put_path(p.libexec, e, root, "/bin") : put_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
+	if ((root[0] ? set_path(p.libexec, e, root, "/bin") : set_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;
 	p.apart = root[0] || profiles || presets || store;
-	if (find_own_profiles(&p, e) < 0)
+	if (set_user_profiles_path(&p, e) < 0)
 		return -1;
-	if (profiles && put_path(p.profiles[PROFILES_NAMED], e, profiles, "") < 0) /* before all other directories */
+	if (profiles && set_path(p.profiles[PROFILES_NAMED], e, profiles, "") < 0) /* before all other directories */
 		return -1;
 	if (presets) { /* instead of all other directories */
 		p.profiles[PROFILES_OWN][0] = p.profiles[PROFILES_HOST][0] = 0;
-		if (put_path(p.profiles[PROFILES_PRESET], e, presets, "") < 0)
+		if (set_path(p.profiles[PROFILES_PRESET], e, presets, "") < 0)
 			return -1;
 	}
 	if (store) {
 		p.store[1][0] = 0;
-		if (put_path(p.store[0], e, store, "") < 0)
+		if (set_path(p.store[0], e, store, "") < 0)
 			return -1;
 	}
 	*ret = p;

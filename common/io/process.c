@@ -43,7 +43,7 @@ static void __attribute__((noreturn)) child_fail(int pipe_fd, const char *step)
 }
 
 /* /proc is still that of the outer pid namespace; its "self" is this process. */
-static int become_root(uid_t uid, gid_t gid)
+static int map_user_to_root(uid_t uid, gid_t gid)
 {
 	char map[64];
 
@@ -60,7 +60,7 @@ static int become_root(uid_t uid, gid_t gid)
 }
 
 /* Opens the directory again in this mount namespace: dir refers to a mount of the parent's namespace. */
-static int open_again(int dir)
+static int reopen_in_own_mounts(int dir)
 {
 	char        link[32], path[PATH_MAX];
 	struct stat was, is;
@@ -83,10 +83,10 @@ static int open_again(int dir)
  * Makes everything but the place read-only: tar follows a symbolic link that an earlier archive unpacked, wherever it leads.
  * The place becomes a mount of its own: no hard link can lead out of it, and device files and set-id bits in it have no effect.
  */
-static int wall_in(int place, int *ret)
+static int make_rest_read_only(int place, int *ret)
 {
 	struct mount_attr rest = { .attr_set = MOUNT_ATTR_RDONLY }, own = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	scoped_fd         at = open_again(place), tree = -1;
+	scoped_fd         at = reopen_in_own_mounts(place), tree = -1;
 
 	if (at < 0)
 		return -1;
@@ -100,7 +100,7 @@ static int wall_in(int place, int *ret)
 }
 
 /* After pivot_root(".", ".") the old root is mounted on top of the new one, and is unmounted there. */
-static int enter_root(int tree)
+static int pivot_into_tree(int tree)
 {
 	return fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
@@ -109,19 +109,19 @@ static int enter_root(int tree)
  * A jailed program gets no /proc. Others get a new one: the outer /proc does not have the pids of the new namespace. A jailed program
  * still owns all files in the place, but cannot chroot, mount or make devices. exec() gives root nothing back: no_new_privs.
  */
-static int enter_place(const struct process *p, const char **step)
+static int confine_to_folder(const struct process *p, const char **step)
 {
 	struct __user_cap_header_struct head    = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct   none[2] = { 0 };
 	scoped_fd                       tree    = -1;
 
 	*step = "close the host";
-	if (wall_in(p->place, &tree) < 0)
+	if (make_rest_read_only(p->place, &tree) < 0)
 		return -1;
 	*step = "enter the root";
 	if (!p->jailed)
 		return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-	if (enter_root(tree) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (pivot_into_tree(tree) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
 	return syscall(SYS_capset, &head, none) < 0 ? -1 : 0;
 }
@@ -158,7 +158,7 @@ static void __attribute__((noreturn)) run_under_init(const struct process *p, in
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, gid_t gid, int pipe_fd)
+static void __attribute__((noreturn)) run_child(const struct process *p, uid_t uid, gid_t gid, int pipe_fd)
 {
 	const char *step;
 	sigset_t    none;
@@ -166,18 +166,18 @@ static void __attribute__((noreturn)) child(const struct process *p, uid_t uid, 
 	sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		child_fail(pipe_fd, "prepare");
-	if (uid != 0 && become_root(uid, gid) < 0)
+	if (uid != 0 && map_user_to_root(uid, gid) < 0)
 		child_fail(pipe_fd, "map the user");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		child_fail(pipe_fd, "make mounts private");
-	if (enter_place(p, &step) < 0)
+	if (confine_to_folder(p, &step) < 0)
 		child_fail(pipe_fd, step);
 	if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->out, 2) < 0)
 		child_fail(pipe_fd, "set streams");
 	run_under_init(p, pipe_fd);
 }
 
-static pid_t process_start(const struct process *p, int *pidfd, int pipe_fd)
+static pid_t clone_process(const struct process *p, int *pidfd, int pipe_fd)
 {
 	uid_t             uid  = geteuid();
 	gid_t             gid  = getegid();
@@ -192,7 +192,7 @@ static pid_t process_start(const struct process *p, int *pidfd, int pipe_fd)
 	args.flags |= uid == 0 ? 0 : CLONE_NEWUSER;
 	pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
 	if (pid == 0)
-		child(p, uid, gid, pipe_fd);
+		run_child(p, uid, gid, pipe_fd);
 	return pid;
 }
 
@@ -208,7 +208,7 @@ int process_stopped(int stop, struct err *e)
 }
 
 /* Some programs wait for ever on a full disk (apt does), so the parent looks. */
-static int check_space(int dir, struct err *e)
+static int check_free_space(int dir, struct err *e)
 {
 	struct statvfs fs;
 	uint64_t       left;
@@ -221,7 +221,7 @@ static int check_space(int dir, struct err *e)
 }
 
 /* Waits for the end of PID 1 of the namespace, and kills it on a signal or a full disk: all other processes die with it. */
-static int await(const struct process *p, int pidfd, struct err *e)
+static int wait_for_init(const struct process *p, int pidfd, struct err *e)
 {
 	struct pollfd on[] = { { .fd = pidfd, .events = POLLIN }, { .fd = p->stop, .events = POLLIN } };
 	int           bad  = 0;
@@ -234,14 +234,14 @@ static int await(const struct process *p, int pidfd, struct err *e)
 		}
 		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, which may end first */
 			return bad ? bad : process_stopped(p->stop, e);
-		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_space(p->place, e)) < 0)) {
+		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_free_space(p->place, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
 		}
 	}
 }
 
-static int check_status(const struct process *p, int status, int report_fd, struct err *e)
+static int check_exit_status(const struct process *p, int status, int report_fd, struct err *e)
 {
 	/* NULL: an exit status, 255 among them, which is no signal's. */
 	const char   *signal = sigabbrev_np(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
@@ -270,12 +270,12 @@ int process_run(const struct process *p, struct err *e)
 		return err_sys(e, "pipe");
 	scoped_fd reading = ends[0], writing = ends[1];
 
-	pid = process_start(p, &pidfd, writing);
+	pid = clone_process(p, &pidfd, writing);
 	if (pid < 0)
 		return err_sys(e, "%s: new namespaces%s", p->argv[0], geteuid() ? " (not root, so they need user namespaces)" : "");
 	fd_closep(&writing);
-	stopped = await(p, pidfd, e);
+	stopped = wait_for_init(p, pidfd, e);
 	if (waitpid(pid, &status, 0) < 0)
 		return err_sys(e, "wait for %s", p->argv[0]);
-	return stopped < 0 ? -1 : check_status(p, status, reading, e);
+	return stopped < 0 ? -1 : check_exit_status(p, status, reading, e);
 }

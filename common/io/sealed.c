@@ -16,7 +16,7 @@
 
 enum { SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW };
 
-static int create_memory(const char *name)
+static int create_memfd(const char *name)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
@@ -25,7 +25,7 @@ static int create_memory(const char *name)
 
 int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 {
-	scoped_fd fd = create_memory(name);
+	scoped_fd fd = create_memfd(name);
 
 	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
 		return err_sys(e, "memory file \"%s\"", name);
@@ -33,7 +33,7 @@ int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
 }
 
 /* A function of its own, because F_SEAL_WRITE fails with EBUSY as long as a writable mapping exists. */
-static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
+static int fill_mapped_memfd(int fd, const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
 	void *bytes = ftruncate(fd, (off_t)len) < 0 ? MAP_FAILED : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int   done;
@@ -48,18 +48,18 @@ static int fill_mapped(int fd, const char *name, size_t len, int (*fill)(void *b
 
 int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
-	scoped_fd fd = create_memory(name);
+	scoped_fd fd = create_memfd(name);
 
 	if (fd < 0)
 		return err_sys(e, "memory file \"%s\"", name);
-	if (fill_mapped(fd, name, len, fill, arg, e) < 0)
+	if (fill_mapped_memfd(fd, name, len, fill, arg, e) < 0)
 		return -1;
 	return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0 ? err_sys(e, "memory file \"%s\"", name) : fd_take(&fd);
 }
 
 int memory_open(const char *name, size_t size, struct err *e)
 {
-	scoped_fd fd = create_memory(name);
+	scoped_fd fd = create_memfd(name);
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_sys(e, "memory file \"%s\"", name);

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-static void ready(void *owner)
+static void read_stop_signal(void *owner)
 {
 	struct stop            *s = owner;
 	struct signalfd_siginfo info;
@@ -28,7 +28,7 @@ int stop_open(struct stop *s, struct loop *loop, void (*asked)(void *owner), voi
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	s->source = (struct loop_source){ .fd    = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
-					  .ready = ready,
+					  .ready = read_stop_signal,
 					  .owner = s };
 	if (s->source.fd < 0)
 		return err_sys(e, "signalfd");

@@ -21,13 +21,13 @@ bool store_is_digest(const char *text)
 	return strspn(text, "0123456789abcdef") == STORE_DIGEST && !text[STORE_DIGEST];
 }
 
-static int missing(const char *store, const char *name, struct err *e)
+static int refuse_missing_rootfs(const char *store, const char *name, struct err *e)
 {
 	return err_set(e, ERR_MISSING, "rootfs \"%s\" is not in the store %s; build it: brig rootfs build %s", name, store, name);
 }
 
 /* Reads the digest from the link names/NAME, as data: the kernel never follows this link. */
-static int read_name(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
+static int read_name_link(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
 {
 	char    path[STORE_PATH_MAX], target[sizeof LINK_HEAD + STORE_DIGEST + 1];
 	ssize_t n;
@@ -36,7 +36,7 @@ static int read_name(const char *store, const char *name, char digest[STORE_DIGE
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
 	n = readlink(path, target, sizeof target - 1);
 	if (n < 0)
-		return errno == ENOENT || errno == ENOTDIR ? missing(store, name, e) : err_sys(e, "%s", path);
+		return errno == ENOENT || errno == ENOTDIR ? refuse_missing_rootfs(store, name, e) : err_sys(e, "%s", path);
 	target[n] = 0;
 	if (strncmp(target, LINK_HEAD, strlen(LINK_HEAD)) != 0 || !store_is_digest(target + strlen(LINK_HEAD)))
 		return err_set(e, ERR_DENIED, "%s: not a link to ../trees/DIGEST; remove it and build the rootfs again", path);
@@ -51,7 +51,7 @@ enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
  * from its decision to its last unlink, so a lock file that this process has
  * locked and that still has a name belongs to a complete tree.
  */
-static enum lock_answer take_lock(const char *path, struct store_tree *t)
+static enum lock_answer lock_tree(const char *path, struct store_tree *t)
 {
 	struct stat st;
 
@@ -68,7 +68,7 @@ static enum lock_answer take_lock(const char *path, struct store_tree *t)
 }
 
 /* A user who owns the tree, or may write into it, decides what runs: that must be root or this process's user. */
-static int check_owner(const struct store_tree *t, struct err *e)
+static int check_tree_owner(const struct store_tree *t, struct err *e)
 {
 	struct stat st;
 
@@ -81,7 +81,7 @@ static int check_owner(const struct store_tree *t, struct err *e)
 }
 
 /* LOCK_TAKEN: *ret has the tree, and the caller owns it. */
-static enum lock_answer try_open(const char *store, const char *digest, struct store_tree *ret, struct err *e)
+static enum lock_answer try_open_tree(const char *store, const char *digest, struct store_tree *ret, struct err *e)
 {
 	scoped_store_tree t = STORE_TREE_NONE;
 	char              lock[STORE_PATH_MAX];
@@ -93,7 +93,7 @@ static enum lock_answer try_open(const char *store, const char *digest, struct s
 		return LOCK_FAILED;
 	}
 	snprintf(lock, sizeof lock, "%.*slock", (int)(strlen(t.path) - strlen("tree")), t.path);
-	answer = take_lock(lock, &t);
+	answer = lock_tree(lock, &t);
 	if (answer == LOCK_FAILED)
 		err_sys(e, "%s", lock);
 	if (answer != LOCK_TAKEN)
@@ -105,7 +105,7 @@ static enum lock_answer try_open(const char *store, const char *digest, struct s
 		err_sys(e, "%s", t.path);
 		return LOCK_FAILED;
 	}
-	if (check_owner(&t, e) < 0)
+	if (check_tree_owner(&t, e) < 0)
 		return LOCK_FAILED;
 	*ret = t;
 	t    = STORE_TREE_NONE;
@@ -119,18 +119,18 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 	if (!text_is_name(name))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", name);
 	for (int i = 0; i < TRIES; i++) {
-		if (read_name(store, name, digest, e) < 0)
+		if (read_name_link(store, name, digest, e) < 0)
 			return -1;
-		switch (try_open(store, digest, ret, e)) {
+		switch (try_open_tree(store, digest, ret, e)) {
 		case LOCK_TAKEN:
 			return 0;
 		case LOCK_FAILED:
 			return err_wrap(e, "rootfs %s", name);
-		case LOCK_GONE: /* the name was linked to another tree after read_name(), or the tree was removed by hand */
+		case LOCK_GONE: /* the name was linked to another tree after read_name_link(), or the tree was removed by hand */
 			break;
 		}
 	}
-	return missing(store, name, e);
+	return refuse_missing_rootfs(store, name, e);
 }
 
 int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)
@@ -167,7 +167,7 @@ int store_open_digest(const char *store, const char *digest, struct store_tree *
 {
 	if (!store_is_digest(digest))
 		return err_set(e, ERR_BAD_SPEC, "\"%.70s\" is no digest: 64 hex digits", digest);
-	switch (try_open(store, digest, ret, e)) {
+	switch (try_open_tree(store, digest, ret, e)) {
 	case LOCK_TAKEN:
 		return 0;
 	case LOCK_FAILED:

@@ -18,7 +18,7 @@ bool trust_is_given(const struct stat *st)
 }
 
 /* A copy of *st in which the owner of the running program counts as root, and its group, if that may write to the program, as one that may not write: both can change the program itself. */
-static struct stat without_programs_own(const struct stat *st)
+static struct stat program_owner_as_root(const struct stat *st)
 {
 	struct stat program, left = *st;
 	int         before = errno;
@@ -35,7 +35,7 @@ static struct stat without_programs_own(const struct stat *st)
 
 int trust_check(const struct stat *st, const char *path, struct err *e)
 {
-	const struct stat left = without_programs_own(st);
+	const struct stat left = program_owner_as_root(st);
 
 	if (trust_is_given(&left))
 		return 0;

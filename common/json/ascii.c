@@ -7,7 +7,7 @@ struct escaping {
 	void                *into;
 };
 
-static int put_escaped(const char *bytes, size_t len, void *owner)
+static int put_with_del_escaped(const char *bytes, size_t len, void *owner)
 {
 	const struct escaping *to = owner;
 
@@ -27,5 +27,5 @@ int ascii_dump(const json_t *value, size_t flags, json_dump_callback_t put, void
 {
 	struct escaping to = { put, into };
 
-	return json_dump_callback(value, put_escaped, &to, flags | JSON_ENSURE_ASCII);
+	return json_dump_callback(value, put_with_del_escaped, &to, flags | JSON_ENSURE_ASCII);
 }

@@ -7,20 +7,20 @@
 
 enum { DIGITS_SURE = 17, DIGITS_LEAST = 15, REAL_MAX = 40 };
 
-static const char *skip_text(const char *at)
+static const char *skip_json_string(const char *at)
 {
 	for (at++; *at != '"'; at++)
 		at += *at == '\\';
 	return at + 1;
 }
 
-static bool is_real(const char *token, size_t len)
+static bool is_real_token(const char *token, size_t len)
 {
 	return memchr(token, '.', len) || memchr(token, 'e', len);
 }
 
 /* Writes no more than len bytes: to may be the token itself. */
-static size_t put_real(char *to, const char *token, size_t len)
+static size_t put_shortest_real(char *to, const char *token, size_t len)
 {
 	double value = strtod(token, NULL);
 	char   text[REAL_MAX];
@@ -30,7 +30,7 @@ static size_t put_real(char *to, const char *token, size_t len)
 
 		if (strtod(text, NULL) != value)
 			continue;
-		if (!is_real(text, n))
+		if (!is_real_token(text, n))
 			n = (size_t)snprintf(text + n, 3, ".0") + n;
 		if (n > len)
 			break;
@@ -41,7 +41,7 @@ static size_t put_real(char *to, const char *token, size_t len)
 	return len;
 }
 
-static size_t shorten(char *text)
+static size_t shorten_reals(char *text)
 {
 	const char *at = text;
 	char       *to = text;
@@ -50,11 +50,11 @@ static size_t shorten(char *text)
 		const char *end = at + 1;
 
 		if (*at == '"')
-			end = skip_text(at);
+			end = skip_json_string(at);
 		else if (*at == '-' || isdigit((unsigned char)*at))
 			end = at + strspn(at, "0123456789+-.eE");
-		if (*at != '"' && is_real(at, (size_t)(end - at)) && end > at + 1) {
-			to += put_real(to, at, (size_t)(end - at));
+		if (*at != '"' && is_real_token(at, (size_t)(end - at)) && end > at + 1) {
+			to += put_shortest_real(to, at, (size_t)(end - at));
 		} else {
 			memmove(to, at, (size_t)(end - at));
 			to += end - at;
@@ -70,6 +70,6 @@ char *exact_dump(const json_t *value, size_t flags, size_t *len)
 	char *text = json_dumps(value, flags | JSON_REAL_PRECISION(DIGITS_SURE));
 
 	if (text)
-		*len = shorten(text);
+		*len = shorten_reals(text);
 	return text;
 }

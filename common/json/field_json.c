@@ -30,7 +30,7 @@ static int refuse_number(const struct field *f, const json_t *v, const char *wha
 	return refuse_value(f->name, range, v, e);
 }
 
-static int set_number(const struct field *f, uint64_t x, void *into, struct err *e)
+static int set_decoded_number(const struct field *f, uint64_t x, void *into, struct err *e)
 {
 	return field_set_number(f, x, false, into, e) < 0 ? err_in_field(e, f->name) : 0;
 }
@@ -41,7 +41,7 @@ static int decode_integer(const struct field *f, const json_t *v, void *into, st
 
 	if (!json_is_integer(v) || x < 0)
 		return refuse_number(f, v, "a whole number", e);
-	return set_number(f, (uint64_t)x, into, e);
+	return set_decoded_number(f, (uint64_t)x, into, e);
 }
 
 static int decode_size(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -52,7 +52,7 @@ static int decode_size(const struct field *f, const json_t *v, void *into, struc
 		return decode_integer(f, v, into, e);
 	if (!json_is_string(v) || text_to_size(json_string_value(v), &x) < 0)
 		return refuse_number(f, v, "a size (\"64M\")", e);
-	return set_number(f, x, into, e);
+	return set_decoded_number(f, x, into, e);
 }
 
 /* A text has its unit: a number is milliseconds here, and seconds where only texts can be written. */
@@ -65,7 +65,7 @@ static int decode_ms(const struct field *f, const json_t *v, void *into, struct 
 		return json_is_integer(v) ? decode_integer(f, v, into, e) : refuse_number(f, v, "milliseconds, or a time (\"5m\"),", e);
 	if (!*text || strchr("0123456789.", text[strlen(text) - 1]) || text_to_duration_ms(text, &x) < 0)
 		return refuse_value(f->name, "milliseconds as a number, or a time with its unit: \"250ms\", \"90s\", \"5m\", \"1h\", \"1d\"", v, e);
-	return set_number(f, x, into, e);
+	return set_decoded_number(f, x, into, e);
 }
 
 static int decode_milli(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -75,7 +75,7 @@ static int decode_milli(const struct field *f, const json_t *v, void *into, stru
 
 	if (whole == UINT64_MAX || x - (double)whole > 1e-6 || (double)whole - x > 1e-6)
 		return refuse_number(f, v, "a number with at most three decimals", e);
-	return set_number(f, whole, into, e);
+	return set_decoded_number(f, whole, into, e);
 }
 
 static int decode_bool(const struct field *f, const json_t *v, void *into, struct err *e)
@@ -111,14 +111,14 @@ static int decode_str(const struct field *f, const json_t *v, void *into, struct
 }
 
 /* A name or a choice: read as from the command line. */
-static int decode_word(const struct field *f, const json_t *v, void *into, struct err *e)
+static int decode_name_or_choice(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	if (check_string(f->name, v, WORD_MAX, e) < 0)
 		return -1;
 	return field_from_text(f, json_string_value(v), into, e) < 0 ? err_in_field(e, f->name) : 0;
 }
 
-static int decode_note(const struct field *f, const json_t *v, void *into, struct err *e)
+static int decode_checked_only(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	(void)into;
 	return check_string(f->name, v, f->max, e);
@@ -126,7 +126,7 @@ static int decode_note(const struct field *f, const json_t *v, void *into, struc
 
 /* --- lists and maps --- */
 
-static int check_size(const struct field *f, const json_t *v, struct err *e)
+static int check_element_count(const struct field *f, const json_t *v, struct err *e)
 {
 	static const struct {
 		const char *kind, *items, *like;
@@ -153,7 +153,7 @@ static int check_size(const struct field *f, const json_t *v, struct err *e)
 	return err_in_field(e, f->name);
 }
 
-static int check_item(const struct field *f, const char *name, const json_t *v, struct err *e)
+static int check_element(const struct field *f, const char *name, const json_t *v, struct err *e)
 {
 	if (f->type == FIELD_ROWS)
 		return json_is_object(v) ? 0 : refuse_value(name, "an object", v, e);
@@ -162,23 +162,23 @@ static int check_item(const struct field *f, const char *name, const json_t *v, 
 	return check_string(name, v, f->type == FIELD_LIST || f->type == FIELD_MIXED ? LIST_ITEM_MAX : FIELD_ANY, e);
 }
 
-static int decode_many(const struct field *f, const json_t *v, void *into, struct err *e)
+static int decode_collection(const struct field *f, const json_t *v, void *into, struct err *e)
 {
 	char        name[160];
 	const char *key;
 	size_t      i;
 	json_t     *item;
 
-	if (check_size(f, v, e) < 0)
+	if (check_element_count(f, v, e) < 0)
 		return -1;
 	json_array_foreach(v, i, item) {
 		snprintf(name, sizeof name, "%s[%zu]", f->name, i);
-		if (check_item(f, name, item, e) < 0)
+		if (check_element(f, name, item, e) < 0)
 			return -1;
 	}
 	json_object_foreach((json_t *)v, key, item) {
 		snprintf(name, sizeof name, "%.60s", key);
-		if (check_item(f, name, item, e) < 0)
+		if (check_element(f, name, item, e) < 0)
 			return err_in_field(e, f->name);
 	}
 	*(const json_t **)field_at(f, into) = v;
@@ -213,16 +213,16 @@ static const struct {
 	[FIELD_MILLI]  = { "number",  decode_milli },
 	[FIELD_BOOL]   = { "boolean", decode_bool },
 	[FIELD_STR]    = { "string",  decode_str },
-	[FIELD_NAME]   = { "string",  decode_word },
-	[FIELD_CHOICE] = { "string",  decode_word },
-	[FIELD_LIST]   = { "array",   decode_many },
-	[FIELD_WORDS]  = { "array",   decode_many },
-	[FIELD_MAP]    = { "object",  decode_many },
+	[FIELD_NAME]   = { "string",  decode_name_or_choice },
+	[FIELD_CHOICE] = { "string",  decode_name_or_choice },
+	[FIELD_LIST]   = { "array",   decode_collection },
+	[FIELD_WORDS]  = { "array",   decode_collection },
+	[FIELD_MAP]    = { "object",  decode_collection },
 	[FIELD_OBJECT] = { "object",  decode_object },
-	[FIELD_ROWS]   = { "array",   decode_many },
-	[FIELD_MIXED]  = { "array",   decode_many },
+	[FIELD_ROWS]   = { "array",   decode_collection },
+	[FIELD_MIXED]  = { "array",   decode_collection },
 	[FIELD_TABLE]  = { "object",  decode_table },
-	[FIELD_NOTE]   = { "string",  decode_note },
+	[FIELD_NOTE]   = { "string",  decode_checked_only },
 };
 /* clang-format on */
 

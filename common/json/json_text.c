@@ -38,7 +38,7 @@ void json_text_key(struct json_text *t, const char *name)
 
 /* --- strings --- */
 
-static void put_escaped(struct json_text *t, unsigned char c)
+static void put_escaped_byte(struct json_text *t, unsigned char c)
 {
 	static const char digits[] = "0123456789ABCDEF", letters[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
 	const char       *letter = c ? strchr(letters, c) : NULL;
@@ -50,7 +50,7 @@ static void put_escaped(struct json_text *t, unsigned char c)
 		json_text_put(t, byte, sizeof byte);
 }
 
-static void put_utf8(struct json_text *t, const char *text, size_t len)
+static void put_quoted_utf8(struct json_text *t, const char *text, size_t len)
 {
 	size_t done = 0;
 
@@ -61,7 +61,7 @@ static void put_utf8(struct json_text *t, const char *text, size_t len)
 		if (c >= ' ' && c != '"' && c != '\\')
 			continue;
 		json_text_put(t, text + done, i - done);
-		put_escaped(t, c);
+		put_escaped_byte(t, c);
 		done = i + 1;
 	}
 	json_text_put(t, text + done, len - done);
@@ -69,12 +69,12 @@ static void put_utf8(struct json_text *t, const char *text, size_t len)
 }
 
 /* A text that is not UTF-8, as a client may send it: its invalid bytes are replaced, the text is not left out. */
-static void put_mended(struct json_text *t, const char *text, size_t len)
+static void put_quoted_repaired(struct json_text *t, const char *text, size_t len)
 {
 	char *mended = text_as_utf8(text, len, &len);
 
 	if (mended)
-		put_utf8(t, mended, len);
+		put_quoted_utf8(t, mended, len);
 	else
 		json_text_raw(t, "null");
 	free(mended);
@@ -87,16 +87,16 @@ void json_text_string(struct json_text *t, const char *text)
 	if (!text)
 		json_text_raw(t, "null");
 	else if (text_is_utf8(text, len))
-		put_utf8(t, text, len);
+		put_quoted_utf8(t, text, len);
 	else
-		put_mended(t, text, len);
+		put_quoted_repaired(t, text, len);
 }
 
 /* --- numbers --- */
 
 enum { DIGITS_MAX = 20 };
 
-static void put_number(struct json_text *t, uint64_t value)
+static void put_decimal(struct json_text *t, uint64_t value)
 {
 	char digits[DIGITS_MAX], *at = digits + sizeof digits;
 
@@ -110,7 +110,7 @@ void json_text_integer(struct json_text *t, int64_t value)
 {
 	if (value < 0)
 		json_text_put(t, "-", 1);
-	put_number(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	put_decimal(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void json_text_figure(struct json_text *t, int64_t value)
@@ -133,7 +133,7 @@ void json_text_ms(struct json_text *t, double ms)
 		return;
 	}
 	us = (uint64_t)(ms * 1000 + 0.5);
-	put_number(t, us / 1000);
+	put_decimal(t, us / 1000);
 	json_text_put(t, ".", 1);
 	us %= 1000;
 	for (unsigned weight = 100; weight == 100 || (us && weight); us %= weight, weight /= 10)

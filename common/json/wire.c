@@ -51,7 +51,7 @@ size_t wire_weight(const char *bytes, size_t len)
 	return weight;
 }
 
-static json_t *parse_object(const void *bytes, size_t len, size_t max, size_t flags, struct err *e)
+static json_t *parse_bounded_object(const void *bytes, size_t len, size_t max, size_t flags, struct err *e)
 {
 	json_error_t why;
 	json_t      *message;
@@ -80,10 +80,10 @@ static json_t *parse_object(const void *bytes, size_t len, size_t max, size_t fl
 
 json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e)
 {
-	return parse_object(bytes, len, max, 0, e);
+	return parse_bounded_object(bytes, len, max, 0, e);
 }
 
 json_t *wire_parse_with_nul(const void *bytes, size_t len, size_t max, struct err *e)
 {
-	return parse_object(bytes, len, max, JSON_ALLOW_NUL, e);
+	return parse_bounded_object(bytes, len, max, JSON_ALLOW_NUL, e);
 }

@@ -105,7 +105,7 @@ static const struct bound {
 
 /* --- reading --- */
 
-static const struct bound *bound_of(const char *key)
+static const struct bound *bound_of_key(const char *key)
 {
 	static const struct bound datum = { "", PROGRAM_REPORT_DATUM_MAX, 0 };
 	const struct bound       *b     = bounds;
@@ -119,22 +119,22 @@ static const struct bound *bound_of(const char *key)
 }
 
 /* Keys whose value is any JSON of the program: with any keys, and NUL in texts. */
-static bool is_free(const char *key)
+static bool is_free_form_key(const char *key)
 {
 	return strcmp(key, "result") == 0 || strcmp(key, MIME_JSON) == 0 || strcmp(key, MIME_PLOTLY) == 0;
 }
 
 /* Bytes of all texts and keys in the value. wire_weight() bounds the rest. */
-static size_t text_bytes(const json_t *value)
+static size_t total_text_bytes(const json_t *value)
 {
 	size_t      sum = json_string_length(value);
 	const char *key;
 	json_t     *member;
 
 	for (size_t i = 0; i < json_array_size(value); i++)
-		sum += text_bytes(json_array_get(value, i));
+		sum += total_text_bytes(json_array_get(value, i));
 	json_object_foreach((json_t *)value, key, member)
-		sum += strlen(key) + text_bytes(member);
+		sum += strlen(key) + total_text_bytes(member);
 	return sum;
 }
 
@@ -170,9 +170,9 @@ static int check_members(const json_t *object, struct err *e)
 	json_object_foreach((json_t *)object, key, value) {
 		size_t most = strcmp(key, "result") == 0 ? PROGRAM_REPORT_RESULT_MAX : PROGRAM_REPORT_DATUM_MAX;
 
-		if (is_free(key) && text_bytes(value) > most)
+		if (is_free_form_key(key) && total_text_bytes(value) > most)
 			return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes of text", key, most);
-		if ((!is_free(key) && check_bounds(key, value, e) < 0) || check_base64(key, value, e) < 0)
+		if ((!is_free_form_key(key) && check_bounds(key, value, e) < 0) || check_base64(key, value, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -180,10 +180,10 @@ static int check_members(const json_t *object, struct err *e)
 
 static int check_bounds(const char *key, const json_t *value, struct err *e)
 {
-	if (json_string_length(value) > bound_of(key)->bytes)
-		return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes", key, bound_of(key)->bytes);
-	if (json_array_size(value) > bound_of(key)->items)
-		return err_set(e, ERR_PROTOCOL, "%s: more than %zu", key, bound_of(key)->items);
+	if (json_string_length(value) > bound_of_key(key)->bytes)
+		return err_set(e, ERR_PROTOCOL, "%s: more than %zu bytes", key, bound_of_key(key)->bytes);
+	if (json_array_size(value) > bound_of_key(key)->items)
+		return err_set(e, ERR_PROTOCOL, "%s: more than %zu", key, bound_of_key(key)->items);
 	for (size_t i = 0; i < json_array_size(value); i++)
 		if (check_bounds(key, json_array_get(value, i), e) < 0)
 			return -1;
@@ -198,7 +198,7 @@ static bool is_one_of(const json_t *text, const char *const *words)
 	return false;
 }
 
-static int check_words(enum program_report_kind kind, const json_t *report, struct err *e)
+static int check_enumerated_texts(enum program_report_kind kind, const json_t *report, struct err *e)
 {
 	static const char *const events[] = { "blocked_import", NULL }, *const degrees[] = { "low", "medium", "high", NULL };
 	const json_t            *event = json_object_get(report, "security_event");
@@ -240,7 +240,7 @@ static void replace_all_nul(json_t *value)
 	for (size_t i = 0; i < json_array_size(value); i++)
 		replace_all_nul(json_array_get(value, i));
 	json_object_foreach(value, key, member)
-		if (!is_free(key))
+		if (!is_free_form_key(key))
 			replace_all_nul(member);
 }
 
@@ -265,7 +265,7 @@ json_t *program_report_parse(enum program_report_kind kind, const void *bytes, s
 		err_set(e, ERR_PROTOCOL, "it has too many values");
 	else if ((report = wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e)) && check_report(kind, report, e) == 0) {
 		replace_all_nul(report);
-		if (check_words(kind, report, e) == 0)
+		if (check_enumerated_texts(kind, report, e) == 0)
 			return json_incref(report);
 	}
 	text_make_plain(e->text);

@@ -292,7 +292,7 @@ static const struct event_row {
 
 /* --- making answers --- */
 
-static json_t *tagged(json_t *answer, uint64_t tag)
+static json_t *add_tag(json_t *answer, uint64_t tag)
 {
 	if (tag != TAG_NONE)
 		json_object_set_new(answer, "tag", json_integer((json_int_t)tag));
@@ -301,7 +301,7 @@ static json_t *tagged(json_t *answer, uint64_t tag)
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag)
 {
-	return tagged(json_pack("{ss}", "reply", request_name(to)), tag);
+	return add_tag(json_pack("{ss}", "reply", request_name(to)), tag);
 }
 
 json_t *protocol_error(const struct denial *d, uint64_t tag)
@@ -310,7 +310,7 @@ json_t *protocol_error(const struct denial *d, uint64_t tag)
 
 	if (d->retry_after_ms)
 		json_object_set_new(inner, "retry_after_ms", json_integer((json_int_t)d->retry_after_ms));
-	return tagged(json_pack("{so}", "error", inner), tag);
+	return add_tag(json_pack("{so}", "error", inner), tag);
 }
 
 void protocol_error_put_facts(json_t *error, const struct denial *d)
@@ -324,14 +324,14 @@ void protocol_error_put_facts(json_t *error, const struct denial *d)
 		json_object_set_new(inner, "reason", json_string(d->reason));
 }
 
-static json_t *event(enum event_kind kind, const char *run, uint64_t tag)
+static json_t *new_event(enum event_kind kind, const char *run, uint64_t tag)
 {
-	return tagged(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
+	return add_tag(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
 }
 
 json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
 {
-	json_t *j = event(EVENT_waiting, run, tag);
+	json_t *j = new_event(EVENT_waiting, run, tag);
 
 	json_object_set_new(j, "why", json_string(why));
 	return j;
@@ -339,7 +339,7 @@ json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
 
 json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms)
 {
-	json_t *j = event(EVENT_opened, session, tag), *more = json_pack("{ss ss? sI sI}", "session", session, "name", name, "idle_ms", (json_int_t)idle_ms, "lifetime_ms", (json_int_t)lifetime_ms);
+	json_t *j = new_event(EVENT_opened, session, tag), *more = json_pack("{ss ss? sI sI}", "session", session, "name", name, "idle_ms", (json_int_t)idle_ms, "lifetime_ms", (json_int_t)lifetime_ms);
 
 	json_object_update_missing(j, more);
 	json_decref(more);
@@ -348,7 +348,7 @@ json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uin
 
 json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)
 {
-	json_t *j = event(EVENT_limit, run, tag);
+	json_t *j = new_event(EVENT_limit, run, tag);
 
 	json_object_set_new(j, "name", json_string(name));
 	json_object_set_new(j, "value", json_integer((json_int_t)value));
@@ -358,7 +358,7 @@ json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t
 
 /* --- making events as text --- */
 
-static void begin_event(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
+static void begin_event_text(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
 {
 	json_text_raw(t, "{");
 	json_text_key(t, "event");
@@ -374,7 +374,7 @@ static void begin_event(struct json_text *t, enum event_kind kind, const char *r
 void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,
 			  uint64_t output_bytes)
 {
-	begin_event(t, EVENT_started, run, tag);
+	begin_event_text(t, EVENT_started, run, tag);
 	json_text_key(t, "streams");
 	json_text_raw(t, "[\"stdout\",\"stderr\"");
 	json_text_raw(t, with_stdin ? ",\"stdin\"" : "");
@@ -388,7 +388,7 @@ void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bo
 void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
 			const char *left)
 {
-	begin_event(t, EVENT_ended, run, tag);
+	begin_event_text(t, EVENT_ended, run, tag);
 	json_text_key(t, "record");
 	json_text_raw(t, record);
 	json_text_key(t, "exec_error");
@@ -402,7 +402,7 @@ void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, cons
 
 /* --- checking answers --- */
 
-static int check_error(const json_t *j, struct err *e)
+static int check_error_answer(const json_t *j, struct err *e)
 {
 	const char *code;
 
@@ -440,7 +440,7 @@ static int check_answer(struct protocol_answer *a, size_t fds, struct err *e)
 		if (shape_check(events[kind].shape, a->source, e) < 0)
 			return -1;
 		want = a->event == EVENT_started ? json_array_size(json_object_get(a->source, "streams")) : 0;
-	} else if (check_error(a->source, e) < 0) {
+	} else if (check_error_answer(a->source, e) < 0) {
 		return -1;
 	}
 	return fds == want ? 0 : err_set(e, ERR_PROTOCOL, "%zu descriptors came, %zu are wanted", fds, want);

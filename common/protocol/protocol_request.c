@@ -100,7 +100,7 @@ static uint64_t read_tag(const json_t *message)
 	return json_is_integer(tag) && n >= 0 && (uint64_t)n <= TAG_MAX ? (uint64_t)n : TAG_NONE;
 }
 
-static int find_request(struct protocol_request *r, struct denial *d)
+static int find_request_kind(struct protocol_request *r, struct denial *d)
 {
 	if (!r->op)
 		return deny(d, DENIAL_bad_field, "op", "missing; name a request, like \"run\"");
@@ -217,7 +217,7 @@ bool protocol_is_name(const char *text)
 	return n > 0 && n <= PROTOCOL_NAME_MAX && strspn(text, may) == n && !is_uuid(text);
 }
 
-static int check_name(const char *name, const char *field, struct denial *d)
+static int check_name_field(const char *name, const char *field, struct denial *d)
 {
 	if (!name || protocol_is_name(name))
 		return 0;
@@ -225,7 +225,7 @@ static int check_name(const char *name, const char *field, struct denial *d)
 }
 
 /* Refuses the keys that belong to the session: they were set when it was opened. */
-static int check_call(const struct protocol_request *r, struct denial *d)
+static int check_session_call_keys(const struct protocol_request *r, struct denial *d)
 {
 	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
 	const char              *key;
@@ -248,9 +248,9 @@ static int check_session(struct protocol_request *r, struct denial *d)
 {
 	bool is_start = r->kind == REQUEST_run || r->kind == REQUEST_exec;
 
-	if (check_name(r->name, "name", d) < 0 || check_name(r->context, "context", d) < 0)
+	if (check_name_field(r->name, "name", d) < 0 || check_name_field(r->context, "context", d) < 0)
 		return -1;
-	if (is_start && r->session && check_call(r, d) < 0)
+	if (is_start && r->session && check_session_call_keys(r, d) < 0)
 		return -1;
 	if (is_start && !r->session && (r->detach || r->context || r->terminal))
 		return deny(d, DENIAL_bad_field, r->context ? "context" : r->detach ? "detach" : "terminal", "needs a session");
@@ -264,7 +264,7 @@ static int check_session(struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
-static int check_fds(const struct protocol_request *r, size_t fds, struct denial *d)
+static int check_fd_count(const struct protocol_request *r, size_t fds, struct denial *d)
 {
 	const struct request_row *row  = &requests[r->kind];
 	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro) + r->has_files;
@@ -302,9 +302,9 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 		return deny_err(d, DENIAL_bad_message, NULL, &e);
 	r->op  = json_string_value(json_object_get(r->source, "op"));
 	r->tag = read_tag(r->source);
-	if (find_request(r, d) < 0 || decode_request(r, d) < 0 || check_session(r, d) < 0)
+	if (find_request_kind(r, d) < 0 || decode_request(r, d) < 0 || check_session(r, d) < 0)
 		return -1;
-	return check_ro(r, d) < 0 || check_main(r, d) < 0 || check_mode(r, d) < 0 || check_fds(r, fds, d) < 0 ? -1 : 0;
+	return check_ro(r, d) < 0 || check_main(r, d) < 0 || check_mode(r, d) < 0 || check_fd_count(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -18,7 +18,7 @@ char *refused_call_summary(const json_t *row, char *buf, size_t len)
 	return buf;
 }
 
-static void add_words(char buf[REFUSED_SUMMARY_MAX], const char *before, const char *words)
+static void append_words(char buf[REFUSED_SUMMARY_MAX], const char *before, const char *words)
 {
 	size_t at = strlen(buf);
 
@@ -36,11 +36,11 @@ char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMAR
 		const json_t *row   = json_array_get(list, i);
 		json_int_t    count = json_integer_value(json_object_get(row, "count"));
 
-		add_words(buf, i == 0 ? "" : i + 1 == n ? " and " : ", ", refused_call_summary(row, one, sizeof one));
+		append_words(buf, i == 0 ? "" : i + 1 == n ? " and " : ", ", refused_call_summary(row, one, sizeof one));
 		snprintf(times, sizeof times, " (%" JSON_INTEGER_FORMAT " times)", count);
-		add_words(buf, count > 1 ? times : "", "");
+		append_words(buf, count > 1 ? times : "", "");
 	}
 	snprintf(times, sizeof times, " and %zu more", n - named);
-	add_words(buf, named && named < n ? times : "", "");
+	append_words(buf, named && named < n ? times : "", "");
 	return buf;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool all_are(const json_t *list, json_type type)
+static bool all_items_have_type(const json_t *list, json_type type)
 {
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (json_typeof(json_array_get(list, i)) != type)
@@ -10,7 +10,7 @@ static bool all_are(const json_t *list, json_type type)
 	return json_is_array(list);
 }
 
-static bool is_of_type(const json_t *v, enum shape_type type)
+static bool has_shape_type(const json_t *v, enum shape_type type)
 {
 	const char *key;
 	json_t     *value;
@@ -29,17 +29,17 @@ static bool is_of_type(const json_t *v, enum shape_type type)
 	case SHAPE_ANY:
 		return true;
 	case SHAPE_TEXTS:
-		return all_are(v, JSON_STRING);
+		return all_items_have_type(v, JSON_STRING);
 	case SHAPE_COUNTS:
 		json_object_foreach((json_t *)v, key, value)
-			if (!is_of_type(value, SHAPE_COUNT))
+			if (!has_shape_type(value, SHAPE_COUNT))
 				return false;
 		return json_is_object(v);
 	case SHAPE_OBJECT:
 	case SHAPE_TABLE:
 		return json_is_object(v);
 	case SHAPE_ROWS:
-		return all_are(v, JSON_OBJECT);
+		return all_items_have_type(v, JSON_OBJECT);
 	}
 	return false;
 }
@@ -59,13 +59,13 @@ static const char *const type_words[] = {
 	[SHAPE_ROWS]   = "list of objects",
 };
 
-static int check_value(const struct shape *s, const json_t *v, struct err *e)
+static int check_shape_member(const struct shape *s, const json_t *v, struct err *e)
 {
 	if (!v)
 		return s->need == SHAPE_MAY ? 0 : err_set(e, ERR_PROTOCOL, "%s: missing", s->name);
 	if (json_is_null(v) && s->need == SHAPE_NULL)
 		return 0;
-	if (!is_of_type(v, s->type))
+	if (!has_shape_type(v, s->type))
 		return err_set(e, ERR_PROTOCOL, "%s: expected %s", s->name, type_words[s->type]);
 	if (s->type == SHAPE_TABLE && shape_check(s->table, v, e) < 0)
 		return err_wrap(e, "%s", s->name);
@@ -91,7 +91,7 @@ int shape_check(const struct shape *table, const json_t *object, struct err *e)
 			return err_set(e, ERR_PROTOCOL, "%.60s: no such key", key);
 	}
 	for (const struct shape *s = table; s->name; s++)
-		if (check_value(s, json_object_get(object, s->name), e) < 0)
+		if (check_shape_member(s, json_object_get(object, s->name), e) < 0)
 			return -1;
 	return 0;
 }

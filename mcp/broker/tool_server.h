@@ -56,7 +56,7 @@ struct tool_server {
 	int64_t                    listed_ms;
 	struct loop_timer          relist;
 	struct catalog             catalog;
-	json_t                    *strict;        /* {name: destructive} of tools that were once not read-only; see strict_remember() */
+	json_t                    *strict;        /* {name: destructive} of tools that were once not read-only; see remember_strict_hints() */
 	unsigned                   failures;
 	int64_t                    rests_until_ms;
 	char                       why[300];      /* of the last failure */
