@@ -160,7 +160,7 @@ static int ask_call(struct client *c, const char *session, unsigned tag)
 {
 	char       text[512];
 	struct err e;
-	scoped_fd  code = sealed_open("call", c->text, c->len, &e);
+	scoped_fd  code = sealed_create("call", c->text, c->len, &e);
 	int        len  = snprintf(text, sizeof text, "{\"op\":\"run\",\"session\":\"%s\",\"tag\":%u}", session, tag);
 
 	if (code < 0)

@@ -65,7 +65,7 @@ static int ask(struct run *r, const struct program *p)
 {
 	char       text[4096];
 	struct err e;
-	scoped_fd  code = sealed_open("program", p->text, p->len, &e);
+	scoped_fd  code = sealed_create("program", p->text, p->len, &e);
 	int        len  = snprintf(text, sizeof text, "{\"op\":\"run\"%s%s}", *p->keys ? "," : "", p->keys);
 
 	if (code < 0)

@@ -27,18 +27,18 @@ static void put_name_and_labels(FILE *out, const char *name, const struct exposi
 	(void)fputs(*before == ',' ? "} " : " ", out);
 }
 
-void exposition_head(FILE *out, const char *name, const char *type, const char *help)
+void exposition_print_head(FILE *out, const char *name, const char *type, const char *help)
 {
 	(void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value)
+void exposition_print_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value)
 {
 	put_name_and_labels(out, name, labels);
 	(void)fprintf(out, "%" PRIu64 "\n", value);
 }
 
-void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value)
+void exposition_print_number(FILE *out, const char *name, const struct exposition_label *labels, double value)
 {
 	put_name_and_labels(out, name, labels);
 	(void)fprintf(out, "%.14g\n", value);

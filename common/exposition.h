@@ -17,8 +17,8 @@ struct exposition_label {
 };
 
 /* type: "counter", "gauge" or "histogram"; help: one line. */
-void exposition_head(FILE *out, const char *name, const char *type, const char *help);
+void exposition_print_head(FILE *out, const char *name, const char *type, const char *help);
 
 /* labels end with a row whose name is NULL; labels == NULL: none. */
-void exposition_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value);
-void exposition_number(FILE *out, const char *name, const struct exposition_label *labels, double value);
+void exposition_print_count(FILE *out, const char *name, const struct exposition_label *labels, uint64_t value);
+void exposition_print_number(FILE *out, const char *name, const struct exposition_label *labels, double value);

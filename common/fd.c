@@ -12,7 +12,7 @@ static void sort_fds(int *fds, size_t n)
 		}
 }
 
-int fd_keep_only(int *keep, size_t n)
+int fd_close_all_but(int *keep, size_t n)
 {
 	int next = STDERR_FILENO + 1;
 

@@ -22,4 +22,4 @@ static inline int fd_take(int *fd)
 }
 
 /* Closes all descriptors above 2 except those in keep, which it sorts in place. 0 or -1 with errno. After clone(): calls only close_range(). */
-must_use int fd_keep_only(int *keep, size_t n);
+must_use int fd_close_all_but(int *keep, size_t n);

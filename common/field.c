@@ -24,7 +24,7 @@ bool field_has_preset(const struct field *f)
 	return f->preset >= f->min && f->preset <= f->max;
 }
 
-void fields_preset(const struct field *table, void *into)
+void fields_set_presets(const struct field *table, void *into)
 {
 	for (const struct field *f = table; f->name; f++) {
 		if (field_is_number(f))
@@ -34,7 +34,7 @@ void fields_preset(const struct field *table, void *into)
 		else if (f->type == FIELD_CHOICE)
 			*(unsigned *)field_at(f, into) = (unsigned)f->preset;
 		else if (f->type == FIELD_TABLE)
-			fields_preset(f->table, field_at(f, into));
+			fields_set_presets(f->table, field_at(f, into));
 	}
 }
 
@@ -81,7 +81,7 @@ void field_print(const struct field *f, const void *from, FILE *out)
 
 static int refuse_unlike_text(const struct field *f, const char *text, struct err *e)
 {
-	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not %s", text, field_like(f));
+	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not %s", text, field_expected_text(f));
 }
 
 int field_set_number(const struct field *f, uint64_t x, bool is_text, void *into, struct err *e)
@@ -204,12 +204,12 @@ const char *field_type_text(const struct field *f)
 	return types[f->type].words;
 }
 
-const char *field_like(const struct field *f)
+const char *field_expected_text(const struct field *f)
 {
 	return types[f->type].like;
 }
 
-const char *field_arg(const struct field *f)
+const char *field_arg_placeholder(const struct field *f)
 {
 	return types[f->type].arg;
 }

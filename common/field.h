@@ -57,7 +57,7 @@ static inline void *field_at(const struct field *f, void *into)
 const struct field *field_find(const struct field *table, const char *name);
 bool                field_is_number(const struct field *f);
 bool                field_has_preset(const struct field *f);
-void                fields_preset(const struct field *table, void *into);
+void                fields_set_presets(const struct field *table, void *into);
 
 /* Sets one value from text, like "64M" or "1.5". The error names the value and the range, not the setting: the caller adds its name. */
 must_use int field_from_text(const struct field *f, const char *text, void *into, struct err *e);
@@ -70,8 +70,8 @@ void field_print_text(const struct field *f, uint64_t value, char *buf, size_t l
 void field_print(const struct field *f, const void *from, FILE *out); /* the struct's value, as field_from_text() reads it; nothing for lists */
 
 const char *field_type_text(const struct field *f); /* the type in JSON: "true or false" */
-const char *field_like(const struct field *f);  /* the form of a text: "seconds, like 30 or 0.5" */
-const char *field_arg(const struct field *f);   /* the placeholder in --help: "SIZE"; "" for FIELD_BOOL */
+const char *field_expected_text(const struct field *f);  /* the form of a text: "seconds, like 30 or 0.5" */
+const char *field_arg_placeholder(const struct field *f);   /* the placeholder in --help: "SIZE"; "" for FIELD_BOOL */
 
 /* For the manual, in mdoc: a list of all rows with their JSON types; a sentence about one row's bounds, choices and preset, if it has any. */
 void fields_print_mdoc(const struct field *table, FILE *out);

@@ -75,7 +75,7 @@ static int parse_option(const struct option_row *rows, int left, char **word, vo
 		value = "true";
 	if (!value) {
 		if (left < 2)
-			return err_set(e, ERR_BAD_SPEC, "--%s: needs a value: --%s %s", row->field.name, row->field.name, option_arg(row));
+			return err_set(e, ERR_BAD_SPEC, "--%s: needs a value: --%s %s", row->field.name, row->field.name, option_arg_placeholder(row));
 		value = word[1];
 		taken = 2;
 	}
@@ -103,14 +103,14 @@ int options_parse(const struct option_row *rows, int argc, char **argv, void *in
 	return i - 1;
 }
 
-const char *option_arg(const struct option_row *row)
+const char *option_arg_placeholder(const struct option_row *row)
 {
-	return row->arg && row->field.type != FIELD_BOOL ? row->arg : field_arg(&row->field);
+	return row->arg && row->field.type != FIELD_BOOL ? row->arg : field_arg_placeholder(&row->field);
 }
 
 void option_print(const struct option_row *row, FILE *out)
 {
-	const char *arg = option_arg(row);
+	const char *arg = option_arg_placeholder(row);
 	char        left[64], letter[8] = "";
 
 	if (row->letter)

@@ -11,7 +11,7 @@
 struct option_row {
 	struct field field; /* its name is the option's, without "--" */
 	char         letter; /* 0: none */
-	const char  *arg;    /* what --help calls the value; NULL: field_arg(). FIELD_BOOL: not NULL allows --name=VALUE */
+	const char  *arg;    /* what --help calls the value; NULL: field_arg_placeholder(). FIELD_BOOL: not NULL allows --name=VALUE */
 	/* Called instead of field_from_text(), unless NULL. A FIELD_BOOL option without a value passes "true". Its error must name the option. */
 	int (*set)(void *into, const struct option_row *row, const char *value, struct err *e);
 	bool ends; /* the last option: the words after it belong to the program, as with Python's -c */
@@ -29,4 +29,4 @@ must_use int options_parse(const struct option_row *rows, int argc, char **argv,
 
 void        options_print(const struct option_row *rows, FILE *out);
 void        option_print(const struct option_row *row, FILE *out); /* its line of --help, without a newline */
-const char *option_arg(const struct option_row *row);              /* "SIZE"; "": the option takes no value */
+const char *option_arg_placeholder(const struct option_row *row);              /* "SIZE"; "": the option takes no value */

@@ -325,7 +325,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 		struct progress progress;
 		int             r;
 
-		if (process_stopped(b->options->stop, e) < 0)
+		if (process_check_stop_signal(b->options->stop, e) < 0)
 			return -1;
 		progress_begin(&progress, stage->name, (unsigned)(stage - first) + 1, n);
 		r = stage->run(b, e);

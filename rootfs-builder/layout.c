@@ -19,7 +19,7 @@
 
 #define INDEX_DEPTH 4 /* the most indexes that refer to each other */
 #define INDEX_MAX   256
-#define WEIGHT_MAX  200000 /* wire_weight(): the JSON of an image has few texts */
+#define WEIGHT_MAX  200000 /* wire_memory_weight(): the JSON of an image has few texts */
 
 struct reader {
 	int         dir;
@@ -73,7 +73,7 @@ static json_t *parse_image_json(const char *path, const char *text, size_t len, 
 {
 	json_t *json = NULL;
 
-	if (wire_weight(text, len) > WEIGHT_MAX)
+	if (wire_memory_weight(text, len) > WEIGHT_MAX)
 		err_set(e, ERR_LIMIT, "it has too many values");
 	else
 		json = wire_parse(text, len, LAYOUT_JSON_MAX + 64, e);

@@ -344,7 +344,7 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 	r.source = wire_parse(bytes, len, RECIPE_MAX, e);
 	if (!r.source)
 		return -1;
-	fields_preset(recipe_fields, &r);
+	fields_set_presets(recipe_fields, &r);
 	if (fields_decode(recipe_fields, r.source, &r, e) < 0)
 		return -1;
 	if (check_rows(&r, e) < 0)

@@ -174,7 +174,7 @@ static bool stored_tree_is_sound(const struct tree_store *s, const char *place, 
 	snprintf(path, sizeof path, "%s/tree", place);
 	scoped_fd root = openat(s->dir, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (root < 0 || fstat(root, &st) < 0 || !trust_is_given(&st))
+	if (root < 0 || fstat(root, &st) < 0 || !trust_stat_is_safe(&st))
 		return false;
 	return manifest_make(root, &m, &e) == 0 && strcmp(m.digest, digest) == 0;
 }

@@ -38,7 +38,7 @@ static void print_options(FILE *out)
 		field_print_text(f, f->max, most, sizeof most);
 		field_print_text(f, f->preset, preset, sizeof preset);
 		field_print_text(f, field_find(ceilings_fields, f->name)->preset, ceiling, sizeof ceiling);
-		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option_name(f->name), field_arg(f), f->doc);
+		fprintf(out, ".It Fl -%s Ar %s\n%s.\n", limits_option_name(f->name), field_arg_placeholder(f), f->doc);
 		fprintf(out, "From %s to %s; default %s, ceiling %s.\n", least, most, preset, ceiling);
 	}
 	fputs(".El\n", out);

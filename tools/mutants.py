@@ -50,7 +50,7 @@ MUTANTS = [Mutant(*row) for row in (
      "a supervisor that was taken over has a zygote fork into its cell as root", ["tests/unit/test_zygote.c"]),
     # --- the launcher
     ("setgroups-allowed", "jail/cell/user_ns.c",
-     "	if (file_put(proc, \"setgroups\", \"deny\") < 0)\n		return err_sys(e, \"set-up step user-namespace: setgroups\");\n", "",
+     "	if (file_write_existing(proc, \"setgroups\", \"deny\") < 0)\n		return err_sys(e, \"set-up step user-namespace: setgroups\");\n", "",
      "the cell's user namespace lets groups be set", ["tests/attack/test_probes.py", "-k", "test_jail and H3"]),
     ("ids-overlap", "jail/privilege/slot.c",
      "range->base : range->base + number * IDS_PER_CELL;", "range->base : range->base + number;",

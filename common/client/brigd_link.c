@@ -266,7 +266,7 @@ static int link_connect_once(struct brigd_link *l, struct err *e)
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = link_on_ready, .owner = l };
 	if (loop_add(l->loop, &l->source, e) == 0) {
-		brigd_link_send(l, protocol_hello()); /* for reports that tell what was written */
+		brigd_link_send(l, protocol_hello_request()); /* for reports that tell what was written */
 		return 0;
 	}
 	(void)brigd_close(&l->server);
@@ -282,7 +282,7 @@ static int link_try_send(struct brigd_link *l, const json_t *message, const int 
 	if (e->errnum != EAGAIN)
 		return -1;
 	l->blocked = true;
-	loop_want(l->loop, &l->source, EPOLLIN | EPOLLOUT);
+	loop_set_events(l->loop, &l->source, EPOLLIN | EPOLLOUT);
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static void send_queued(struct brigd_link *l)
 	if (!l->blocked)
 		send_questions(l);
 	if (!l->blocked && l->server.sock >= 0)
-		loop_want(l->loop, &l->source, EPOLLIN);
+		loop_set_events(l->loop, &l->source, EPOLLIN);
 }
 
 int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e)

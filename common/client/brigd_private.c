@@ -35,7 +35,7 @@ static int spawn_brigd(const char *program, char *const *argv, int theirs, pid_t
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t          state;
 	sigset_t                   all, none;
-	char                     **env = exec_env();
+	char                     **env = exec_env_filtered();
 	int                        r   = env ? posix_spawn_file_actions_init(&files) : ENOMEM;
 
 	if (r) {

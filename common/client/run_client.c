@@ -107,7 +107,7 @@ static void pipe_on_readable(void *owner)
 	if (p->stream.ended)
 		pipe_close(p);
 	else if (stream_rests(p->stream.little)) {
-		loop_want(p->run->loop, &p->source, 0);
+		loop_set_events(p->run->loop, &p->source, 0);
 		loop_timer_set(p->run->loop, &p->rest, STREAM_REST_MS + 1); /* loop timers have whole milliseconds */
 	}
 }
@@ -116,7 +116,7 @@ static void pipe_on_rested(void *owner)
 {
 	struct run_pipe *p = owner;
 
-	loop_want(p->run->loop, &p->source, EPOLLIN);
+	loop_set_events(p->run->loop, &p->source, EPOLLIN);
 }
 
 /* fd: -1: there is no such stream. When the kernel has no memory, only the output is lost. */
@@ -159,7 +159,7 @@ static void input_open(struct run_client *c, int fd)
 	struct err ignored;
 
 	c->input_source = (struct loop_source){ .fd = fd, .ready = input_on_writable, .owner = c };
-	if (fd < 0 || !c->input_len || loop_add_for(c->loop, &c->input_source, EPOLLOUT, &ignored) < 0)
+	if (fd < 0 || !c->input_len || loop_add_events(c->loop, &c->input_source, EPOLLOUT, &ignored) < 0)
 		fd_closep(&c->input_source.fd);
 }
 

@@ -41,7 +41,7 @@ static void transfer_send(struct transfer *t)
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		t->out_at = t->out_len;
 	if (transfer_all_sent(t))
-		loop_want(t->loop, &t->source, EPOLLIN);
+		loop_set_events(t->loop, &t->source, EPOLLIN);
 }
 
 /* --- what comes --- */
@@ -98,7 +98,7 @@ int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size
 	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
 	t->source = (struct loop_source){ .fd = fd, .ready = transfer_on_ready, .owner = t };
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (loop_add_for(loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
+	if (loop_add_events(loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
 		t->loop = loop;
 		return 0;
 	}

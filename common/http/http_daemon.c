@@ -39,7 +39,7 @@ static void daemon_run(void *owner)
 	loop_timer_set(d->loop, &d->timer, wait ? (int64_t)wait : 1);
 }
 
-void http_daemon_soon(struct http_daemon *d)
+void http_daemon_run_soon(struct http_daemon *d)
 {
 	d->resumed = true;
 	loop_timer_set(d->loop, &d->timer, 0);
@@ -56,7 +56,7 @@ static void cut_connection(struct http_connection *c, const char *why)
 		c->daemon->events->refused(c->daemon->owner, why);
 }
 
-void http_connection_wait(struct http_connection *c, bool in_request, int64_t ms, bool linger)
+void http_connection_set_deadline(struct http_connection *c, bool in_request, int64_t ms, bool linger)
 {
 	if (c->ended && ms > ENDED_MS && !linger)
 		ms = ENDED_MS;
@@ -125,8 +125,8 @@ static void track_connection(struct http_daemon *d, struct MHD_Connection *conne
 	c->source = (struct loop_source){ .fd = fd->connect_fd, .ready = on_peer_end, .owner = c };
 	(void)getpeername(fd->connect_fd, (struct sockaddr *)&c->peer, &len);
 	TAILQ_INSERT_TAIL(&d->connections, c, link);
-	c->ended = loop_add_for(d->loop, &c->source, EPOLLRDHUP, &ignored) < 0;
-	http_connection_wait(c, false, d->first_ms, false);
+	c->ended = loop_add_events(d->loop, &c->source, EPOLLRDHUP, &ignored) < 0;
+	http_connection_set_deadline(c, false, d->first_ms, false);
 	*context = c;
 	d->n_connections++;
 	if (peer_has_too_many_connections(d, c))
@@ -135,7 +135,7 @@ static void track_connection(struct http_daemon *d, struct MHD_Connection *conne
 		cut_quietest_connection(d);
 	else
 		return;
-	http_daemon_soon(d);
+	http_daemon_run_soon(d);
 }
 
 static void on_connection_change(void *owner, struct MHD_Connection *connection, void **context,
@@ -228,7 +228,7 @@ void http_daemon_close(struct http_daemon *d)
 
 /* --- the address that a client calls --- */
 
-bool http_authority_name(const char *text, char name[256])
+bool http_authority_host(const char *text, char name[256])
 {
 	bool        six  = *text == '[';
 	const char *end  = six ? strchr(text, ']') : text + strcspn(text, ":"), *port = end ? end + six : NULL;

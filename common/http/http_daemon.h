@@ -57,11 +57,11 @@ must_use int http_daemon_open(struct http_daemon *d, int listener, size_t memory
 void         http_daemon_close(struct http_daemon *d);
 
 /* Calls libmicrohttpd in the next turn of the loop, as when a connection was resumed. */
-void         http_daemon_soon(struct http_daemon *d);
+void         http_daemon_run_soon(struct http_daemon *d);
 
 struct http_connection *http_connection_of(struct MHD_Connection *connection); /* NULL: memory was short */
 /* Sets the deadline; ms 0: no limit. linger: the time is not cut when the peer has shut down its sending side. */
-void         http_connection_wait(struct http_connection *c, bool in_request, int64_t ms, bool linger);
+void         http_connection_set_deadline(struct http_connection *c, bool in_request, int64_t ms, bool linger);
 
 /* "name:port", "[::1]:port": the name, without brackets. false: it is neither. */
-must_use bool http_authority_name(const char *text, char name[256]);
+must_use bool http_authority_host(const char *text, char name[256]);

@@ -12,7 +12,7 @@ static bool wants_color(FILE *out)
 	return (!no || !*no) && (!term || strcmp(term, "dumb") != 0) && isatty(fileno(out));
 }
 
-const char *color(FILE *out, enum color color)
+const char *color_begin(FILE *out, enum color color)
 {
 	static const char *const begins[] = {
 		[COLOR_GOOD]    = "\033[32m",

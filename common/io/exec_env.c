@@ -18,7 +18,7 @@ static bool is_code_loading_variable(const char *entry)
 	return false;
 }
 
-char **exec_env(void)
+char **exec_env_filtered(void)
 {
 	size_t count = 0, kept = 0;
 	char **env;

@@ -7,4 +7,4 @@
 #pragma once
 
 /* This process's environment without the variables that name code to load. The array is the caller's to free; NULL: no memory. */
-char **exec_env(void);
+char **exec_env_filtered(void);

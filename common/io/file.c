@@ -64,12 +64,12 @@ int file_read(int dir, const char *path, size_t max, struct bytes *ret, struct e
 	return fd < 0 ? err_sys(e, "%s", path) : file_read_fd(fd, path, max, ret, e);
 }
 
-int file_look(int fd, struct statx *ret)
+int file_stat_type(int fd, struct statx *ret)
 {
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret) < 0 || !(ret->stx_mask & STATX_TYPE) ? -1 : 0;
 }
 
-int file_fill_standard(void)
+int file_open_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++) /* open() returns the lowest free number; without O_CLOEXEC, as usual for a standard stream */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
@@ -102,7 +102,7 @@ int file_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-int file_put(int dir, const char *path, const char *text)
+int file_write_existing(int dir, const char *path, const char *text)
 {
 	scoped_fd fd  = openat(dir, path, O_WRONLY | O_CLOEXEC);
 	size_t    len = strlen(text);

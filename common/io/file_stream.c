@@ -56,7 +56,7 @@ const char *file_name_fault(const char *name, size_t len)
 
 /* --- patterns --- */
 
-const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1])
+const char *file_pattern_normalize(const char *pattern, char ret[FILE_NAME_BYTES + 1])
 {
 	static const char workspace[] = "/workspace";
 	const char       *at          = pattern;
@@ -139,7 +139,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 	return n > name ? (size_t)(n - name) - 1 : strlen(name);
 }
 
-const char *file_pattern_below(const char *pattern, const char *name)
+const char *file_pattern_rest_below(const char *pattern, const char *name)
 {
 	while (*pattern && *name && !any_depth_length(pattern)) {
 		pattern = next_component(pattern);
@@ -159,7 +159,7 @@ static bool pattern_names_hidden_part(const char *pattern, bool any_depth, size_
 	return false;
 }
 
-size_t file_pattern_hides(const char *pattern, const char *name)
+size_t file_pattern_hidden_length(const char *pattern, const char *name)
 {
 	bool   any_depth = false;
 	size_t place     = 0;
@@ -202,14 +202,14 @@ int file_stream_write(int fd, const void *bytes, size_t len)
 	return file_write_all(fd, bytes, len);
 }
 
-int file_stream_put(int fd, enum file_kind kind, const char *name, uint64_t bytes)
+int file_stream_write_header(int fd, enum file_kind kind, const char *name, uint64_t bytes)
 {
 	struct file_entry entry = { .kind = kind, .name_len = (uint32_t)strlen(name), .bytes = bytes };
 
 	return file_stream_write(fd, &entry, sizeof entry) < 0 ? -1 : file_stream_write(fd, name, entry.name_len);
 }
 
-int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e)
+int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e)
 {
 	const char *fault;
 
@@ -223,7 +223,7 @@ int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES
 	if (entry->kind == FILE_GET) {
 		char plain[FILE_NAME_BYTES + 1];
 
-		strcpy(name, memchr(name, 0, entry->name_len) || file_pattern_plain(name, plain) ? "" : plain);
+		strcpy(name, memchr(name, 0, entry->name_len) || file_pattern_normalize(name, plain) ? "" : plain);
 		return 0;
 	}
 	fault = entry->kind == FILE_END ? NULL : file_name_fault(name, entry->name_len);

@@ -40,28 +40,28 @@ const char *file_name_fault(const char *name, size_t len);
 
 /*
  * A pattern names files, or directories with everything in them; *, ? and [] do not match a slash, a component ** stands for any number
- * of directories. file_pattern_plain() takes it as people write it, with /workspace/, ./ or a slash at its end; a pattern of nothing else is
+ * of directories. file_pattern_normalize() takes it as people write it, with /workspace/, ./ or a slash at its end; a pattern of nothing else is
  * that of all files. NULL, or what is wrong with it; *ret is "" then, or the part that came first, and is not used.
  */
-const char *file_pattern_plain(const char *pattern, char ret[FILE_NAME_BYTES + 1]);
+const char *file_pattern_normalize(const char *pattern, char ret[FILE_NAME_BYTES + 1]);
 /* Of a plain pattern: how many bytes of the name matched: whole components from its beginning. 0: no match; "" matches nothing. */
 size_t file_pattern_matches(const char *pattern, const char *name);
 /* The part of a name that matched which its first ** and the rest of it stand for; NULL: it has no **. */
-const char *file_pattern_below(const char *pattern, const char *name);
+const char *file_pattern_rest_below(const char *pattern, const char *name);
 /*
  * A file or directory whose name begins with a dot is configuration, which other programs obey: .git, .envrc, .bashrc. It comes only if the
  * pattern has the dot, too. Returns how many bytes of a name that matches lead to the first such component that does not come; 0: it comes.
  */
-size_t file_pattern_hides(const char *pattern, const char *name);
+size_t file_pattern_hidden_length(const char *pattern, const char *name);
 
 /* Transfer exactly len bytes, and wait for them; a descriptor that does not block is polled. -1 with errno; EPIPE: the other side is gone. */
 must_use int file_stream_read(int fd, void *bytes, size_t len);
 must_use int file_stream_write(int fd, const void *bytes, size_t len);
 /* Sends the header and the name. */
-must_use int file_stream_put(int fd, enum file_kind kind, const char *name, uint64_t bytes);
+must_use int file_stream_write_header(int fd, enum file_kind kind, const char *name, uint64_t bytes);
 /* Receives the next header and its name, which is checked with file_name_fault() (not that of FILE_END). The pattern of a FILE_GET is made plain; it is
  * "" if that cannot be. -1 with *e. */
-must_use int file_stream_next(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e);
+must_use int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e);
 /* Copies len bytes. -1 with errno; ENODATA: `from` ended too soon. */
 must_use int file_stream_copy(int to, int from, uint64_t len);
 

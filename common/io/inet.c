@@ -9,7 +9,7 @@
 
 enum { BACKLOG = 128 };
 
-bool inet_address(const char *host, uint64_t port, struct sockaddr_storage *ret, socklen_t *len)
+bool inet_parse_address(const char *host, uint64_t port, struct sockaddr_storage *ret, socklen_t *len)
 {
 	struct sockaddr_in  *four = (struct sockaddr_in *)ret;
 	struct sockaddr_in6 *six  = (struct sockaddr_in6 *)ret;
@@ -44,10 +44,10 @@ bool inet_host_is_loopback(const char *host)
 	struct sockaddr_storage address;
 	socklen_t               len;
 
-	return inet_address(host, 0, &address, &len) && inet_is_loopback(&address);
+	return inet_parse_address(host, 0, &address, &len) && inet_is_loopback(&address);
 }
 
-void inet_url(int fd, const char *path, char *url, size_t len, char *host)
+void inet_format_url(int fd, const char *path, char *url, size_t len, char *host)
 {
 	struct sockaddr_storage    address = { 0 };
 	const struct sockaddr_in  *four    = (const void *)&address; /* its port is where that of version 6 is */
@@ -70,7 +70,7 @@ int inet_listen(const char *host, uint64_t port, struct err *e)
 	const int               yes = 1;
 	scoped_fd               fd  = -1;
 
-	if (!inet_address(host, port, &address, &len))
+	if (!inet_parse_address(host, port, &address, &len))
 		return err_set(e, ERR_BAD_SPEC, "%.60s: expected an address, as 127.0.0.1, ::1 or 0.0.0.0", host);
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)

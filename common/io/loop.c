@@ -20,7 +20,7 @@ void loop_close(struct loop *l)
 	fd_closep(&l->fd);
 }
 
-int loop_add_for(struct loop *l, struct loop_source *source, uint32_t events, struct err *e)
+int loop_add_events(struct loop *l, struct loop_source *source, uint32_t events, struct err *e)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 
@@ -29,10 +29,10 @@ int loop_add_for(struct loop *l, struct loop_source *source, uint32_t events, st
 
 int loop_add(struct loop *l, struct loop_source *source, struct err *e)
 {
-	return loop_add_for(l, source, EPOLLIN, e);
+	return loop_add_events(l, source, EPOLLIN, e);
 }
 
-void loop_want(struct loop *l, struct loop_source *source, uint32_t events)
+void loop_set_events(struct loop *l, struct loop_source *source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 

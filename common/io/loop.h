@@ -35,8 +35,8 @@ must_use int loop_open(struct loop *ret, struct err *e);
 void         loop_close(struct loop *l);
 must_use int loop_add(struct loop *l, struct loop_source *source, struct err *e); /* waits for EPOLLIN */
 /* events: EPOLLIN, EPOLLOUT, EPOLLRDHUP; 0: only EPOLLHUP and EPOLLERR. */
-must_use int loop_add_for(struct loop *l, struct loop_source *source, uint32_t events, struct err *e);
-void         loop_want(struct loop *l, struct loop_source *source, uint32_t events); /* changes the events of an added source */
+must_use int loop_add_events(struct loop *l, struct loop_source *source, uint32_t events, struct err *e);
+void         loop_set_events(struct loop *l, struct loop_source *source, uint32_t events); /* changes the events of an added source */
 void         loop_remove(struct loop *l, struct loop_source *source);
 /* Waits at most ms (negative: for ever). Serves at most one source, then the timers that are due. 1: a source was served; 0: none; -1 with *e. */
 must_use int loop_turn(struct loop *l, int ms, struct err *e);

@@ -46,7 +46,7 @@ int packet_send(int sock, const void *bytes, size_t len, const int *fds, size_t 
 	return send_with_fds(sock, bytes, len, fds, n, 0);
 }
 
-int packet_offer(int sock, const void *bytes, size_t len, const int *fds, size_t n)
+int packet_send_nowait(int sock, const void *bytes, size_t len, const int *fds, size_t n)
 {
 	return send_with_fds(sock, bytes, len, fds, n, MSG_DONTWAIT);
 }
@@ -72,17 +72,17 @@ static bool socket_is_ready(int sock, short events)
 	return sock >= 0 && poll(&p, 1, 0) == 1;
 }
 
-bool packet_is_there(int sock)
+bool packet_is_readable(int sock)
 {
 	return socket_is_ready(sock, POLLIN);
 }
 
-bool packet_has_room(int sock)
+bool packet_is_writable(int sock)
 {
 	return socket_is_ready(sock, POLLOUT);
 }
 
-void packet_drop(int *fds, size_t n)
+void packet_close_fds(int *fds, size_t n)
 {
 	static const struct linger none = { 0 };
 
@@ -105,19 +105,19 @@ ssize_t packet_receive(int sock, void *bytes, size_t len, int *fds, size_t max, 
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	*n = got < 0 ? 0 : copy_received_fds(&msg, fds);
 	if (got >= 0 && msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
-		packet_drop(fds, *n);
+		packet_close_fds(fds, *n);
 		*n    = 0;
 		errno = EMSGSIZE;
 		return -1;
 	}
 	if (got == 0) { /* the end, or a packet without bytes, with which descriptors can come */
-		packet_drop(fds, *n);
+		packet_close_fds(fds, *n);
 		*n = 0;
 	}
 	return got;
 }
 
-void packet_close(int *sock)
+void packet_close_socket(int *sock)
 {
 	int    fds[PACKET_FDS_MAX];
 	char   bytes[4096];
@@ -125,12 +125,12 @@ void packet_close(int *sock)
 
 	if (*sock >= 0)
 		(void)shutdown(*sock, SHUT_RDWR); /* else the other end could fill it again */
-	while (packet_is_there(*sock)) {
+	while (packet_is_readable(*sock)) {
 		ssize_t got = packet_receive(*sock, bytes, sizeof bytes, fds, PACKET_FDS_MAX, &n);
 
 		if (got == 0 || (got < 0 && errno != EMSGSIZE))
 			break;
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 	}
 	fd_closep(sock);
 }

@@ -39,15 +39,15 @@ struct brig_paths {
 
 /*
  * A service that root started by hand sees the host's directories below PLACE_VIEW (view.h), each under its own path.
- * brig_paths_name_as_known() gives paths in a text for people their usual names again, in place.
+ * brig_paths_unmap_view() gives paths in a text for people their usual names again, in place.
  */
 #define PLACE_VIEW "/run/brig/view"
 /* Why the host's service did not start (failure.h); a user's own has the file in its runtime directory. */
 #define PLACE_FAILURE "/run/brig/failure"
 #define PLACE_CONFIG  "/etc/brig/brig.json"
-void brig_paths_name_as_known(char *text);
+void brig_paths_unmap_view(char *text);
 
 /* The path of this program; without /proc, the one that it was started by. False: it is unknown. */
-must_use bool place_of_program(char path[PATH_SIZE]);
+must_use bool path_of_program(char path[PATH_SIZE]);
 
 must_use int brig_paths_find(struct brig_paths *ret, struct err *e);

@@ -47,16 +47,16 @@ static int map_user_to_root(uid_t uid, gid_t gid)
 {
 	char map[64];
 
-	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
+	if (file_write_existing(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
 		return -1;
 	snprintf(map, sizeof map, "0 %u 1\n", uid);
-	if (file_put(AT_FDCWD, "/proc/self/uid_map", map) < 0)
+	if (file_write_existing(AT_FDCWD, "/proc/self/uid_map", map) < 0)
 		return -1;
 	snprintf(map, sizeof map, "0 %u 1\n", gid);
-	if (file_put(AT_FDCWD, "/proc/self/gid_map", map) < 0)
+	if (file_write_existing(AT_FDCWD, "/proc/self/gid_map", map) < 0)
 		return -1;
 	/* None below this one, in which a program would have capabilities again. Containers have a read-only /proc/sys. */
-	return file_put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0 && errno != EROFS ? -1 : 0;
+	return file_write_existing(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0 && errno != EROFS ? -1 : 0;
 }
 
 /* Opens the directory again in this mount namespace: dir refers to a mount of the parent's namespace. */
@@ -196,7 +196,7 @@ static pid_t clone_process(const struct process *p, int *pidfd, int pipe_fd)
 	return pid;
 }
 
-int process_stopped(int stop, struct err *e)
+int process_check_stop_signal(int stop, struct err *e)
 {
 	struct signalfd_siginfo info;
 
@@ -233,8 +233,8 @@ static int wait_for_init(const struct process *p, int pidfd, struct err *e)
 			return -1;
 		}
 		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, which may end first */
-			return bad ? bad : process_stopped(p->stop, e);
-		if (!bad && ((bad = process_stopped(p->stop, e)) < 0 || (bad = check_free_space(p->place, e)) < 0)) {
+			return bad ? bad : process_check_stop_signal(p->stop, e);
+		if (!bad && ((bad = process_check_stop_signal(p->stop, e)) < 0 || (bad = check_free_space(p->place, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
 		}
@@ -264,7 +264,7 @@ int process_run(const struct process *p, struct err *e)
 	scoped_fd pidfd = -1;
 	pid_t     pid;
 
-	if (process_stopped(p->stop, e) < 0)
+	if (process_check_stop_signal(p->stop, e) < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "pipe");

@@ -23,7 +23,7 @@ static int create_memfd(const char *name)
 	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
 }
 
-int sealed_open(const char *name, const void *bytes, size_t len, struct err *e)
+int sealed_create(const char *name, const void *bytes, size_t len, struct err *e)
 {
 	scoped_fd fd = create_memfd(name);
 
@@ -46,7 +46,7 @@ static int fill_mapped_memfd(int fd, const char *name, size_t len, int (*fill)(v
 	return done;
 }
 
-int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
+int sealed_create_filled(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e)
 {
 	scoped_fd fd = create_memfd(name);
 
@@ -57,7 +57,7 @@ int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg
 	return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0 ? err_sys(e, "memory file \"%s\"", name) : fd_take(&fd);
 }
 
-int memory_open(const char *name, size_t size, struct err *e)
+int sealed_create_fixed_size(const char *name, size_t size, struct err *e)
 {
 	scoped_fd fd = create_memfd(name);
 

@@ -8,16 +8,16 @@
 #include "err.h"
 
 /* A new sealed file with these bytes, not executable. The caller's descriptor, or -1 with *e. */
-must_use int sealed_open(const char *name, const void *bytes, size_t len, struct err *e);
+must_use int sealed_create(const char *name, const void *bytes, size_t len, struct err *e);
 
 /*
  * A new sealed file of len bytes, which fill() writes in place: it gets a mapping of zeros, and pages that it does not touch take
  * no memory. fill() returns -1 with *e when it fails. The caller's descriptor, or -1 with *e.
  */
-must_use int sealed_fill(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e);
+must_use int sealed_create_filled(const char *name, size_t len, int (*fill)(void *bytes, void *arg, struct err *e), void *arg, struct err *e);
 
 /* A file of zeros, of a fixed size, not sealed against writes: every process that has it may write. The caller's descriptor, or -1 with *e. */
-must_use int memory_open(const char *name, size_t size, struct err *e);
+must_use int sealed_create_fixed_size(const char *name, size_t size, struct err *e);
 
 /*
  * Whether this is a memory file of at most max bytes with the seals WRITE, SHRINK and GROW. Opens and reads nothing: safe

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void stderr_line(const char *fmt, ...)
+void stderr_print_line(const char *fmt, ...)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char          line[1000];

@@ -9,4 +9,4 @@
 #include "defs.h"
 
 /* Cut to 999 bytes, in one write. fmt has the newline. */
-void stderr_line(const char *fmt, ...) printf_like(1, 2);
+void stderr_print_line(const char *fmt, ...) printf_like(1, 2);

@@ -74,7 +74,7 @@ static int check_tree_owner(const struct store_tree *t, struct err *e)
 
 	if (fstat(t->tree_fd, &st) < 0)
 		return err_sys(e, "%s", t->path);
-	if (trust_is_given(&st))
+	if (trust_stat_is_safe(&st))
 		return 0;
 	return err_set(e, ERR_DENIED, "%s: belongs to uid %u, mode %04o: it must be the caller's or root's, and no other may write to it; brig rootfs build makes one of your own",
 		       t->path, st.st_uid, st.st_mode & 07777);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool trust_is_given(const struct stat *st)
+bool trust_stat_is_safe(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -23,7 +23,7 @@ static struct stat program_owner_as_root(const struct stat *st)
 	struct stat program, left = *st;
 	int         before = errno;
 
-	if (!trust_is_given(st) && stat("/proc/self/exe", &program) == 0) {
+	if (!trust_stat_is_safe(st) && stat("/proc/self/exe", &program) == 0) {
 		if (left.st_uid == program.st_uid)
 			left.st_uid = 0;
 		if (program.st_mode & S_IWGRP && left.st_gid == program.st_gid)
@@ -37,7 +37,7 @@ int trust_check(const struct stat *st, const char *path, struct err *e)
 {
 	const struct stat left = program_owner_as_root(st);
 
-	if (trust_is_given(&left))
+	if (trust_stat_is_safe(&left))
 		return 0;
 	if (left.st_mode & (S_IWGRP | S_IWOTH) && (left.st_uid == 0 || left.st_uid == geteuid()))
 		return err_set(e, ERR_DENIED, "%s: %s may write to it; type: chmod go-w %s", path, left.st_mode & S_IWOTH ? "all users" : "its group", path);

@@ -10,7 +10,7 @@
 
 struct bytes;
 struct stat;
-bool trust_is_given(const struct stat *st);
+bool trust_stat_is_safe(const struct stat *st);
 /*
  * As above; the message names the owner or the mode, and what to type. path is for the message only. The owner of
  * the running program is trusted as well, because that account can change the program itself; likewise the program's group, if it may write

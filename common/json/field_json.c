@@ -256,7 +256,7 @@ int field_check(const struct field *f, const json_t *value, struct err *e)
 	return types[f->type].decode(&here, value, &nowhere, e);
 }
 
-json_t *field_json(const struct field *f, uint64_t value)
+json_t *field_number_to_json(const struct field *f, uint64_t value)
 {
 	return f->type == FIELD_MILLI ? json_real((double)value / 1000) : json_integer((json_int_t)value);
 }
@@ -275,9 +275,9 @@ json_t *field_schema(const struct field *f)
 		s = json_pack("{ss}", "type", types[f->type].schema);
 	json_object_set_new(s, "description", json_string(f->doc));
 	if (field_is_number(f)) {
-		json_object_set_new(s, "minimum", field_json(f, f->min));
-		json_object_set_new(s, "maximum", field_json(f, f->max));
-		json_object_set_new(s, "default", field_has_preset(f) ? field_json(f, f->preset) : NULL);
+		json_object_set_new(s, "minimum", field_number_to_json(f, f->min));
+		json_object_set_new(s, "maximum", field_number_to_json(f, f->max));
+		json_object_set_new(s, "default", field_has_preset(f) ? field_number_to_json(f, f->preset) : NULL);
 	}
 	if (f->type == FIELD_CHOICE) {
 		json_t *names = json_array();

@@ -14,7 +14,7 @@ must_use int fields_decode(const struct field *table, const json_t *from, void *
 /* Checks one value without storing it. Not for FIELD_TABLE. */
 must_use int field_check(const struct field *f, const json_t *value, struct err *e);
 
-/* New references. field_json(): a number of the row, as fields_decode() reads it. */
-json_t *field_json(const struct field *f, uint64_t value);
+/* New references. field_number_to_json(): a number of the row, as fields_decode() reads it. */
+json_t *field_number_to_json(const struct field *f, uint64_t value);
 json_t *field_schema(const struct field *f);
 json_t *fields_schema(const struct field *table);

@@ -20,7 +20,7 @@ void json_text_raw(struct json_text *t, const char *text)
 	json_text_put(t, text, strlen(text));
 }
 
-void json_text_next(struct json_text *t)
+void json_text_comma(struct json_text *t)
 {
 	char last = t->len ? t->to[t->len - 1] : '{';
 
@@ -30,7 +30,7 @@ void json_text_next(struct json_text *t)
 
 void json_text_key(struct json_text *t, const char *name)
 {
-	json_text_next(t);
+	json_text_comma(t);
 	json_text_put(t, "\"", 1);
 	json_text_raw(t, name);
 	json_text_put(t, "\":", 2);
@@ -113,7 +113,7 @@ void json_text_integer(struct json_text *t, int64_t value)
 	put_decimal(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void json_text_figure(struct json_text *t, int64_t value)
+void json_text_integer_or_null(struct json_text *t, int64_t value)
 {
 	if (value < 0)
 		json_text_raw(t, "null");
@@ -145,7 +145,7 @@ void json_text_bool(struct json_text *t, bool value)
 	json_text_raw(t, value ? "true" : "false");
 }
 
-size_t json_text_end(struct json_text *t)
+size_t json_text_finish(struct json_text *t)
 {
 	if (t->full)
 		t->len = 0;

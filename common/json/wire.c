@@ -27,7 +27,7 @@ unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned depth_max)
 }
 
 /* The content of texts and numbers does not count: it is no larger in memory than in the message. */
-size_t wire_weight(const char *bytes, size_t len)
+size_t wire_memory_weight(const char *bytes, size_t len)
 {
 	size_t weight = 0;
 	bool   text   = false;

@@ -21,7 +21,7 @@ must_use unsigned wire_find_too_deep(const char *bytes, size_t len, unsigned dep
  * parsed message takes at most about WIRE_WEIGHT_BYTES for each unit of weight.
  */
 #define WIRE_WEIGHT_BYTES 64
-must_use size_t wire_weight(const char *bytes, size_t len);
+must_use size_t wire_memory_weight(const char *bytes, size_t len);
 
 must_use json_t *wire_parse(const void *bytes, size_t len, size_t max, struct err *e); /* new reference, or NULL */
 

@@ -123,19 +123,19 @@ bool protocol_is_name(const char *text);
  * May a directory or file be shown as /workspace/NAME? NAME must be one component without control characters, not main.py, which is the
  * program, and none of the first n of before, a list of texts. -1 with *e: why not.
  */
-must_use int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e);
+must_use int protocol_check_ro_name(const json_t *before, size_t n, const char *name, struct err *e);
 
 /* A hello with a version: answers and reports then have the keys that later releases have added (brig-protocol(7), VERSIONS). A new reference. */
-json_t *protocol_hello(void);
+json_t *protocol_hello_request(void);
 
 /* --- answers: new references; tag TAG_NONE is left out --- */
 
 json_t *protocol_reply(enum request_kind to, uint64_t tag); /* the caller adds the other keys of reply_shape() */
 json_t *protocol_error(const struct denial *d, uint64_t tag);
 void    protocol_error_put_facts(json_t *error, const struct denial *d); /* index and reason; see brig-protocol(7), VERSIONS */
-json_t *protocol_waiting(const char *run, uint64_t tag, const char *why);
-json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms);
-json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
+json_t *protocol_waiting_event(const char *run, uint64_t tag, const char *why);
+json_t *protocol_opened_event(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms);
+json_t *protocol_limit_event(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends);
 
 /* Events of every run, written as text. exec_error and left may be NULL; record and lost are JSON. */
 void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,

@@ -43,7 +43,7 @@ int deny_err(struct denial *d, enum denial_code code, const char *field, const s
 	return deny(d, code, field, "%s", e->text);
 }
 
-bool denial_item(const char *field, const char *list, size_t *i)
+bool denial_parse_index(const char *field, const char *list, size_t *i)
 {
 	size_t   n = list ? strlen(list) : strcspn(field, "[");
 	unsigned index;

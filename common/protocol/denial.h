@@ -31,7 +31,7 @@ int deny(struct denial *d, enum denial_code code, const char *field, const char 
 int deny_err(struct denial *d, enum denial_code code, const char *field, const struct err *e);
 
 /* True if the field is an item of this list of the request, like "ro[1]"; NULL: of any list. *i: which one. */
-bool denial_item(const char *field, const char *list, size_t *i);
+bool denial_parse_index(const char *field, const char *list, size_t *i);
 
 /* For errors of fields_decode(): one in the field pids is one in limits.pids when `above` is "limits"; it may be NULL. */
 int deny_setting(struct denial *d, enum denial_code code, const char *above, const struct err *e);

@@ -47,7 +47,7 @@ static void append_connection(const json_t *row, char buf[NETWORK_SUMMARY_MAX])
 	snprintf(buf + at, NETWORK_SUMMARY_MAX - at, "%s%s", at ? ", " : "", one);
 }
 
-bool network_is_lost(const json_t *record)
+bool network_proxy_is_lost(const json_t *record)
 {
 	const json_t *list = json_object_get(json_object_get(record, "network"), "connections"), *row;
 	size_t        i;

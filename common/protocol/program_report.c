@@ -124,7 +124,7 @@ static bool is_free_form_key(const char *key)
 	return strcmp(key, "result") == 0 || strcmp(key, MIME_JSON) == 0 || strcmp(key, MIME_PLOTLY) == 0;
 }
 
-/* Bytes of all texts and keys in the value. wire_weight() bounds the rest. */
+/* Bytes of all texts and keys in the value. wire_memory_weight() bounds the rest. */
 static size_t total_text_bytes(const json_t *value)
 {
 	size_t      sum = json_string_length(value);
@@ -261,7 +261,7 @@ json_t *program_report_parse(enum program_report_kind kind, const void *bytes, s
 {
 	scoped_json *report = NULL;
 
-	if (wire_weight(bytes, len) > PROGRAM_REPORT_WEIGHT)
+	if (wire_memory_weight(bytes, len) > PROGRAM_REPORT_WEIGHT)
 		err_set(e, ERR_PROTOCOL, "it has too many values");
 	else if ((report = wire_parse_with_nul(bytes, len, PROGRAM_REPORT_MAX, e)) && check_report(kind, report, e) == 0) {
 		replace_all_nul(report);
@@ -272,7 +272,7 @@ json_t *program_report_parse(enum program_report_kind kind, const void *bytes, s
 	return NULL;
 }
 
-void program_report_into(json_t *record, const json_t *report)
+void program_report_copy_to_record(json_t *record, const json_t *report)
 {
 	static const char *const keys[] = { "result", "result_repr", "variables", "security_event", "security_warnings", "figures", "displays", "bundle", "left_out" };
 
@@ -283,7 +283,7 @@ void program_report_into(json_t *record, const json_t *report)
 		json_object_set(record, "error", json_object_get(report, "error"));
 }
 
-void program_report_complain(json_t *record, const struct err *why)
+void program_report_set_warning(json_t *record, const struct err *why)
 {
 	json_t *text = json_sprintf("What the program reported cannot be used: %s", why->text);
 

@@ -12,7 +12,7 @@
 #include "shape.h"
 
 #define PROGRAM_REPORT_MAX    (8 * MIB) /* bytes; readers of the pipe keep no more */
-#define PROGRAM_REPORT_WEIGHT 1150000 /* of wire_weight(); the most that a runner sends: 512 KiB of "[]," as result, bundles that weigh 250000 */
+#define PROGRAM_REPORT_WEIGHT 1150000 /* of wire_memory_weight(); the most that a runner sends: 512 KiB of "[]," as result, bundles that weigh 250000 */
 
 enum {
 	PROGRAM_REPORT_VARIABLES_MAX = 200,
@@ -29,9 +29,9 @@ enum program_report_kind { PROGRAM_REPORT_run, PROGRAM_REPORT_check };
 must_use json_t *program_report_parse(enum program_report_kind kind, const void *bytes, size_t len, struct err *e);
 
 /* Copies the report of a run into its record (record.h). Not exit_code: the record has the kernel's. An error that the record has stays. */
-void program_report_into(json_t *record, const json_t *report);
+void program_report_copy_to_record(json_t *record, const json_t *report);
 /* For bytes that are not a report: puts a warning that says why into the record. */
-void program_report_complain(json_t *record, const struct err *why);
+void program_report_set_warning(json_t *record, const struct err *why);
 
 /* Whether the text is base64 and nothing else, as bundles must have it for image/png, image/jpeg and application/pdf. "" is not. */
 bool program_report_is_base64(const char *text, size_t len);

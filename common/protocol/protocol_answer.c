@@ -318,7 +318,7 @@ void protocol_error_put_facts(json_t *error, const struct denial *d)
 	json_t *inner = json_object_get(error, "error");
 	size_t  i;
 
-	if (denial_item(d->field, NULL, &i))
+	if (denial_parse_index(d->field, NULL, &i))
 		json_object_set_new(inner, "index", json_integer((json_int_t)i));
 	if (*d->reason)
 		json_object_set_new(inner, "reason", json_string(d->reason));
@@ -329,7 +329,7 @@ static json_t *new_event(enum event_kind kind, const char *run, uint64_t tag)
 	return add_tag(json_pack("{ss ss}", "event", events[kind].name, "run", run), tag);
 }
 
-json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
+json_t *protocol_waiting_event(const char *run, uint64_t tag, const char *why)
 {
 	json_t *j = new_event(EVENT_waiting, run, tag);
 
@@ -337,7 +337,7 @@ json_t *protocol_waiting(const char *run, uint64_t tag, const char *why)
 	return j;
 }
 
-json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms)
+json_t *protocol_opened_event(const char *session, uint64_t tag, const char *name, uint64_t idle_ms, uint64_t lifetime_ms)
 {
 	json_t *j = new_event(EVENT_opened, session, tag), *more = json_pack("{ss ss? sI sI}", "session", session, "name", name, "idle_ms", (json_int_t)idle_ms, "lifetime_ms", (json_int_t)lifetime_ms);
 
@@ -346,7 +346,7 @@ json_t *protocol_opened(const char *session, uint64_t tag, const char *name, uin
 	return j;
 }
 
-json_t *protocol_limit(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)
+json_t *protocol_limit_event(const char *run, uint64_t tag, const char *name, uint64_t value, bool ends)
 {
 	json_t *j = new_event(EVENT_limit, run, tag);
 

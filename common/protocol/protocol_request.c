@@ -113,7 +113,7 @@ static int find_request_kind(struct protocol_request *r, struct denial *d)
 	return deny(d, DENIAL_unknown_request, "op", "\"%.40s\" is no request", r->op);
 }
 
-int protocol_check_shown(const json_t *before, size_t n, const char *name, struct err *e)
+int protocol_check_ro_name(const json_t *before, size_t n, const char *name, struct err *e)
 {
 	if (!*name || strlen(name) > 255 || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is no plain name", name);
@@ -133,7 +133,7 @@ static int check_ro(const struct protocol_request *r, struct denial *d)
 	char       field[32];
 
 	for (size_t i = 0; i < json_array_size(r->ro); i++) {
-		if (protocol_check_shown(r->ro, i, json_string_value(json_array_get(r->ro, i)), &e) == 0)
+		if (protocol_check_ro_name(r->ro, i, json_string_value(json_array_get(r->ro, i)), &e) == 0)
 			continue;
 		snprintf(field, sizeof field, "ro[%zu]", i);
 		return deny_err(d, DENIAL_bad_field, field, &e);
@@ -281,7 +281,7 @@ static int decode_request(struct protocol_request *r, struct denial *d)
 	struct err                e;
 	int                       failed;
 
-	fields_preset(row->fields, r);
+	fields_set_presets(row->fields, r);
 	r->profile = "basic";
 	failed     = fields_decode(row->fields, r->source, r, &e);
 	r->tag     = tag; /* decoding may have failed before it came to this key */
@@ -313,7 +313,7 @@ void protocol_request_done(struct protocol_request *r)
 	r->source = NULL;
 }
 
-json_t *protocol_hello(void)
+json_t *protocol_hello_request(void)
 {
 	return json_pack("{ss si}", "op", request_name(REQUEST_hello), "version", PROTOCOL_VERSION);
 }

@@ -36,7 +36,11 @@ char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMAR
 		const json_t *row   = json_array_get(list, i);
 		json_int_t    count = json_integer_value(json_object_get(row, "count"));
 
-		append_words(buf, i == 0 ? "" : i + 1 == n ? " and " : ", ", refused_call_summary(row, one, sizeof one));
+		append_words(buf,
+			     i == 0       ? ""
+			     : i + 1 == n ? " and "
+					  : ", ",
+			     refused_call_summary(row, one, sizeof one));
 		snprintf(times, sizeof times, " (%" JSON_INTEGER_FORMAT " times)", count);
 		append_words(buf, count > 1 ? times : "", "");
 	}

@@ -68,9 +68,9 @@ static const json_t *find_value_at_path(const json_t *object, const char *path)
 static void print_sample(const struct metric *m, const struct exposition_label *labels, const json_t *value, FILE *out)
 {
 	if (m->scale == 0 && json_is_integer(value))
-		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(value));
+		exposition_print_count(out, m->name, labels, (uint64_t)json_integer_value(value));
 	else if (m->scale != 0 && json_is_number(value))
-		exposition_number(out, m->name, labels, json_number_value(value) * m->scale);
+		exposition_print_number(out, m->name, labels, json_number_value(value) * m->scale);
 }
 
 /* is: the label's value; label NULL: no label. */
@@ -93,7 +93,7 @@ static void print_build_metric(const struct metric *m, const json_t *stats, cons
 	const struct exposition_label labels[] = { { "version", label_of_member(stats, m->key) }, { NULL, NULL } };
 
 	(void)runs;
-	exposition_count(out, m->name, labels, 1);
+	exposition_print_count(out, m->name, labels, 1);
 }
 
 static void print_service_metric(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
@@ -112,7 +112,7 @@ static void print_refusals_by_code(const struct metric *m, const json_t *stats, 
 		const char                   *code     = denial_code_name((enum denial_code)i);
 		const struct exposition_label labels[] = { { "code", code }, { NULL, NULL } };
 
-		exposition_count(out, m->name, labels, (uint64_t)json_integer_value(json_object_get(refused, code)));
+		exposition_print_count(out, m->name, labels, (uint64_t)json_integer_value(json_object_get(refused, code)));
 	}
 }
 
@@ -159,7 +159,7 @@ static void print_zygote_states(const struct metric *m, const json_t *stats, con
 		const struct exposition_label labels[] = { { "profile", label_of_member(row, "name") }, { NULL, NULL } };
 
 		if (state)
-			exposition_count(out, m->name, labels, strcmp(state, "serving") == 0 || strcmp(state, "replaced") == 0);
+			exposition_print_count(out, m->name, labels, strcmp(state, "serving") == 0 || strcmp(state, "replaced") == 0);
 	}
 }
 
@@ -192,12 +192,12 @@ static void print_histogram(const struct metric *m, const char *profile, const j
 
 	snprintf(name, sizeof name, "%s_bucket", m->name);
 	json_object_foreach(json_object_get(histogram, "buckets"), labels[1].value, times)
-		exposition_count(out, name, labels, all = (uint64_t)json_integer_value(times));
+		exposition_print_count(out, name, labels, all = (uint64_t)json_integer_value(times));
 	labels[1] = (struct exposition_label){ NULL, NULL };
 	snprintf(name, sizeof name, "%s_sum", m->name);
-	exposition_number(out, name, labels, json_number_value(json_object_get(histogram, "sum")));
+	exposition_print_number(out, name, labels, json_number_value(json_object_get(histogram, "sum")));
 	snprintf(name, sizeof name, "%s_count", m->name);
-	exposition_count(out, name, labels, all);
+	exposition_print_count(out, name, labels, all);
 }
 
 static void print_profile_histograms(const struct metric *m, const json_t *stats, const json_t *runs, FILE *out)
@@ -215,7 +215,7 @@ static void print_profile_histograms(const struct metric *m, const json_t *stats
 void service_metrics_print(const json_t *stats, const json_t *runs, FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
-		exposition_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+		exposition_print_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
 		metrics[i].samples(&metrics[i], stats, runs, out);
 	}
 }

@@ -84,7 +84,7 @@ static int limit_tcp_memory(struct err *e)
 	if (dir < 0)
 		return is_proc_sys_denied(errno) ? 0 : err_sys(e, "set-up step net-namespace: /proc/sys/net/ipv4");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (file_put(dir, rows[i][0], rows[i][1]) < 0 && !is_proc_sys_denied(errno))
+		if (file_write_existing(dir, rows[i][0], rows[i][1]) < 0 && !is_proc_sys_denied(errno))
 			return err_sys(e, "set-up step net-namespace: net.ipv4.%s", rows[i][0]);
 	return 0;
 }

@@ -79,7 +79,7 @@ void net_sockets_set_receiver(struct net_sockets *s, int sock)
 {
 	fd_closep(&s->to);
 	s->to = sock;
-	if (packet_is_there(sock)) /* the other end sends nothing, so this is end of file: the run may reach nothing */
+	if (packet_is_readable(sock)) /* the other end sends nothing, so this is end of file: the run may reach nothing */
 		net_sockets_close(s);
 	else if (s->used_fd < 0)
 		net_sockets_send(s); /* if there are none (any more), the other end gets end of file; if there is no epoll, they are sent unused */
@@ -92,9 +92,9 @@ void net_sockets_send(struct net_sockets *s)
 	memset(&what, 0, sizeof what); /* padding too */
 	what.ports = s->what.ports;
 	memcpy(what.port, s->what.port, sizeof what.port);
-	if (s->n && packet_offer(s->to, &what, sizeof what, s->fd, s->n) < 0)
+	if (s->n && packet_send_nowait(s->to, &what, sizeof what, s->fd, s->n) < 0)
 		/* No struct net_listeners: the other end learns that they were used, but could not be sent. */
-		(void)packet_offer(s->to, "", 1, NULL, 0);
+		(void)packet_send_nowait(s->to, "", 1, NULL, 0);
 	net_sockets_close(s);
 }
 

@@ -32,7 +32,7 @@ static int map_and_open_user_ns(pid_t pid, uint32_t spare_id)
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	snprintf(map, sizeof map, "%u %u 1", UNUSED_ID, spare_id);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (proc < 0 || file_put(proc, "uid_map", map) < 0 || file_put(proc, "gid_map", map) < 0)
+	if (proc < 0 || file_write_existing(proc, "uid_map", map) < 0 || file_write_existing(proc, "gid_map", map) < 0)
 		return -1;
 	return openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
 }
@@ -68,7 +68,7 @@ static int check_shown_file_kind(int fd, struct err *e)
 	struct statfs fs;
 	struct statx  st;
 
-	if (file_look(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+	if (file_stat_type(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_sys(e, "set-up step open-trees: --ro");
 	if (!mount_can_ro_bind(st.stx_mode))
 		return err_set(e, ERR_DENIED, "--ro: is neither a directory nor a regular file");

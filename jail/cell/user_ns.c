@@ -40,7 +40,7 @@ static int write_user_ns_quotas(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		/* A kernel may lack the inotify limits. */
-		if (file_put(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0))
+		if (file_write_existing(AT_FDCWD, rows[i][0], rows[i][1]) < 0 && (errno != ENOENT || i == 0))
 			return -1;
 	return 0;
 }
@@ -69,11 +69,11 @@ static int write_cell_id_maps(pid_t pid, const struct slot *slot, struct err *e)
 		snprintf(text, sizeof text, "%d %u 1\n", USER_NS_PROGRAM_ID, slot->program_id);
 	else
 		snprintf(text, sizeof text, "0 %u 1\n%d %u 1\n", slot->init_id, USER_NS_PROGRAM_ID, slot->program_id);
-	if (file_put(proc, "uid_map", text) < 0)
+	if (file_write_existing(proc, "uid_map", text) < 0)
 		return err_sys(e, "set-up step user-namespace: uid_map");
-	if (file_put(proc, "setgroups", "deny") < 0)
+	if (file_write_existing(proc, "setgroups", "deny") < 0)
 		return err_sys(e, "set-up step user-namespace: setgroups");
-	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "set-up step user-namespace: gid_map") : 0;
+	return file_write_existing(proc, "gid_map", text) < 0 ? err_sys(e, "set-up step user-namespace: gid_map") : 0;
 }
 
 /*

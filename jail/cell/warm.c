@@ -38,7 +38,7 @@ int warm_open_channels(struct warm *w, struct err *e)
 /* While a zygote imports, requests fill its socket; one more would not be sent, and its run would fail. */
 bool warm_is_zygote_ready(const struct warm *w)
 {
-	return w->is_wanted && w->zygote.is_up && packet_has_room(w->zygote.requests);
+	return w->is_wanted && w->zygote.is_up && packet_is_writable(w->zygote.requests);
 }
 
 int warm_adopt_prepared_fds(struct warm *w, const int *fds, size_t n, struct err *e)
@@ -252,7 +252,7 @@ enum warm_answer warm_receive_answer(struct warm *w, struct err *e)
 
 bool warm_awaits_fork(const struct warm *w)
 {
-	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_there(w->answer_fd)); /* FORKS is sent before the fork is made */
+	return w->answer_fd >= 0 && (w->state == WARM_FORKS || packet_is_readable(w->answer_fd)); /* FORKS is sent before the fork is made */
 }
 
 int warm_reap_program(struct warm *w, int *status, struct err *e)

@@ -52,14 +52,14 @@ void cg_kill(const struct cg *g)
 	int fd = cg_clone_fd(g);
 
 	if (fd >= 0)
-		(void)!file_put(fd, "cgroup.kill", "1");
+		(void)!file_write_existing(fd, "cgroup.kill", "1");
 }
 
 bool cg_set_frozen(const struct cg *g, bool is)
 {
 	int fd = cg_clone_fd(g);
 
-	return fd >= 0 && file_put(fd, "cgroup.freeze", is ? "1" : "0") == 0;
+	return fd >= 0 && file_write_existing(fd, "cgroup.freeze", is ? "1" : "0") == 0;
 }
 
 static void kill_cgroup_members(int dir)
@@ -67,7 +67,7 @@ static void kill_cgroup_members(int dir)
 	scoped_bytes list = { 0 };
 	const char  *at;
 
-	if (file_put(dir, "cgroup.kill", "1") == 0 || !cg_members_read(dir, &list))
+	if (file_write_existing(dir, "cgroup.kill", "1") == 0 || !cg_members_read(dir, &list))
 		return;
 	at = list.data;
 	for (pid_t pid; (pid = cg_members_next_pid(&at)) > 0;)

@@ -132,7 +132,7 @@ static _Noreturn void test_reclaim_and_exit(const struct cg_leaf *leaf, int mark
 {
 	int  keep[] = { leaf->fd, mark_fd };
 	char mark[32];
-	bool is_done = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && fd_keep_only(keep, ARRAY_LEN(keep)) == 0 &&
+	bool is_done = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && fd_close_all_but(keep, ARRAY_LEN(keep)) == 0 &&
 		       cg_read_file(leaf->fd, "memory.high", mark, sizeof mark) && write(mark_fd, mark, strlen(mark)) > 0;
 
 	_exit(is_done && is_memory_past_high_mark(leaf) ? USED_UP : 0);
@@ -187,7 +187,7 @@ static int watch_oom_v1(const struct cg_leaf *leaf, struct cg_oom *ret)
 	char      text[32];
 
 	snprintf(text, sizeof text, "%d %d", event, control);
-	if (event < 0 || control < 0 || file_put(leaf->fd, "cgroup.event_control", text) < 0)
+	if (event < 0 || control < 0 || file_write_existing(leaf->fd, "cgroup.event_control", text) < 0)
 		return -1;
 	ret->fd     = fd_take(&event);
 	ret->events = POLLIN;

@@ -51,7 +51,7 @@ unsigned cg_switch_controllers(int dir, char sign, unsigned which)
 		if (!(which & controllers[i].bit))
 			continue;
 		snprintf(text, sizeof text, "%c%s", sign, controllers[i].name);
-		if (file_put(dir, "cgroup.subtree_control", text) == 0)
+		if (file_write_existing(dir, "cgroup.subtree_control", text) == 0)
 			done |= controllers[i].bit;
 	}
 	return done;
@@ -170,7 +170,7 @@ static void move_cgroup_members(int from, int to)
 
 	while (read_cgroup_members(from, text, sizeof text) && (pid = strtol(text, NULL, 10)) > 0) {
 		snprintf(line, sizeof line, "%ld", pid);
-		if (file_put(to, "cgroup.procs", line) < 0)
+		if (file_write_existing(to, "cgroup.procs", line) < 0)
 			return;
 	}
 }

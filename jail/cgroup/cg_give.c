@@ -118,7 +118,7 @@ static int enter_service_group(const struct cg_trees *trees, size_t i, const cha
 	 */
 	if (top->v2)
 		(void)cg_switch_controllers(top->base_fd, '-', ~0u);
-	if (file_put(top->base_fd, "cgroup.procs", "0") == 0)
+	if (file_write_existing(top->base_fd, "cgroup.procs", "0") == 0)
 		return 0;
 	err_sys(e, "a control group of our own cannot be entered");
 	close(top->base_fd);

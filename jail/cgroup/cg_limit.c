@@ -62,7 +62,7 @@ void cg_limit_parent_sockets(const struct cg_leaf *base)
 	if (base->v2 || !(base->controllers & CG_MEMORY))
 		return;
 	snprintf(text, sizeof text, "%" PRIu64, cg_socket_bytes_of_host());
-	(void)!file_put(base->base_fd, SOCKET_LIMIT, text);
+	(void)!file_write_existing(base->base_fd, SOCKET_LIMIT, text);
 }
 
 /*
@@ -80,10 +80,10 @@ int cg_limit_proxy_group(const struct cg *g, struct err *e)
 
 	if (!leaf || faccessat(leaf->fd, file, F_OK, 0) < 0)
 		return 0;
-	if (leaf->v2 && faccessat(leaf->fd, "cpu.weight", F_OK, 0) == 0 && file_put(leaf->fd, "cpu.weight", PROXIES_WEIGHT) < 0)
+	if (leaf->v2 && faccessat(leaf->fd, "cpu.weight", F_OK, 0) == 0 && file_write_existing(leaf->fd, "cpu.weight", PROXIES_WEIGHT) < 0)
 		return err_sys(e, "control group %s of brig-proxy: cpu.weight = " PROXIES_WEIGHT, g->name);
 	snprintf(text, sizeof text, "%" PRIu64, leaf->v2 ? cg_socket_bytes_of_host() + PROXIES_OWN_BYTES : cg_socket_bytes_of_host() / 2);
-	return file_put(leaf->fd, file, text) < 0 ? err_sys(e, "control group %s of brig-proxy: %s = %s", g->name, file, text) : 0;
+	return file_write_existing(leaf->fd, file, text) < 0 ? err_sys(e, "control group %s of brig-proxy: %s = %s", g->name, file, text) : 0;
 }
 
 pid_t cg_clone_into_proxy_group(const struct cg *g, const struct clone_args *args)
@@ -99,7 +99,7 @@ int cg_join_proxy_group(const struct cg *g, struct err *e)
 
 	if (!leaf || leaf->v2)
 		return 0;
-	return file_put(leaf->fd, "tasks", "0") < 0 ? err_sys(e, "control group %s of brig-proxy cannot be entered", g->name) : 0;
+	return file_write_existing(leaf->fd, "tasks", "0") < 0 ? err_sys(e, "control group %s of brig-proxy cannot be entered", g->name) : 0;
 }
 
 /* clang-format off */
@@ -220,7 +220,7 @@ static void disable_kernel_oom_killer(const struct cg *g)
 	const struct cg_leaf *leaf = cg_leaf_with_controller(g, CG_MEMORY);
 
 	if (leaf && !leaf->v2)
-		(void)!file_put(leaf->fd, "memory.oom_control", "1");
+		(void)!file_write_existing(leaf->fd, "memory.oom_control", "1");
 }
 
 int cg_check_required_limits(const struct cg *g, const struct limits *limits, struct err *e)

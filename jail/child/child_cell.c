@@ -31,7 +31,7 @@ static int cell_close_descriptors(struct child_ctx *c)
 		keep[n++] = c->join_fd[i];
 	for (size_t i = 0; i < MOUNT_SHOWN_MAX; i++)
 		keep[n++] = c->build.shown_fd[i];
-	return child_sys(fd_keep_only(keep, n));
+	return child_sys(fd_close_all_but(keep, n));
 }
 
 /*
@@ -181,7 +181,7 @@ static int mount_shown_file(const struct child_ctx *c, const struct mount_step *
 	struct statx st;
 	int          r;
 
-	if (file_look(c->build.shown_fd[m->shown], &st) < 0)
+	if (file_stat_type(c->build.shown_fd[m->shown], &st) < 0)
 		return -errno;
 	r = S_ISDIR(st.stx_mode) ? mkdirat(c->build.root_fd, m->to, 0755) : mknodat(c->build.root_fd, m->to, S_IFREG | 0444, 0);
 	return r < 0 ? -errno : attach_mount(c, m, c->build.shown_fd[m->shown]);

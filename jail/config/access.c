@@ -34,7 +34,7 @@ static struct quota_limits preset_quota(void)
 {
 	struct config_access preset = { 0 };
 
-	fields_preset(config_access_fields, &preset);
+	fields_set_presets(config_access_fields, &preset);
 	return quota_from_row(&preset);
 }
 

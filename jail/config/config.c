@@ -86,7 +86,7 @@ const char *config_changes_needing_restart(const struct config *is, const struct
 static int decode_access_row(struct config_access *a, const json_t *row, struct err *e)
 {
 	*a = (struct config_access){ 0 };
-	fields_preset(config_access_fields, a);
+	fields_set_presets(config_access_fields, a);
 	if (fields_decode(config_access_fields, row, a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(a->profiles); i++)
@@ -116,7 +116,7 @@ int config_parse(struct config *ret, const void *bytes, size_t len, struct err *
 	c.source = wire_parse(bytes, len, CONFIG_MAX, e);
 	if (!c.source)
 		return -1;
-	fields_preset(config_fields, &c);
+	fields_set_presets(config_fields, &c);
 	if (fields_decode(config_fields, c.source, &c, e) < 0)
 		return -1;
 	for (; c.access_len < json_array_size(c.access_rows); c.access_len++)

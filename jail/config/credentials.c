@@ -29,7 +29,7 @@ static int open_trusted_file(int folder, const char *name)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	errno = S_ISREG(st.st_mode) ? EPERM : EINVAL;
-	return S_ISREG(st.st_mode) && trust_is_given(&st) ? fd_take(&fd) : -1;
+	return S_ISREG(st.st_mode) && trust_stat_is_safe(&st) ? fd_take(&fd) : -1;
 }
 
 void credentials_open(struct credentials *ret)

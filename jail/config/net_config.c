@@ -83,7 +83,7 @@ static int fill_proxy_config(void *bytes, void *arg, struct err *e)
 		code_digest(c, sizeof *c, m->ret->digest);
 	if (make_ca_if_needed(m->places, p, m->asked, c, e) < 0)
 		return -1;
-	m->ret->trust_fd = c->has_ca ? sealed_open("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
+	m->ret->trust_fd = c->has_ca ? sealed_create("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;
 	return c->has_ca && m->ret->trust_fd < 0 ? -1 : 0;
 }
 
@@ -93,7 +93,7 @@ int net_config_make(struct net_config *ret, const struct brig_paths *places, con
 	struct making making = { ret, places, policy, asked };
 
 	*ret          = NET_CONFIG_NONE;
-	ret->proxy_fd = sealed_fill("brig-network", sizeof(struct proxy_config), fill_proxy_config, &making, e);
+	ret->proxy_fd = sealed_create_filled("brig-network", sizeof(struct proxy_config), fill_proxy_config, &making, e);
 	if (ret->proxy_fd >= 0)
 		return 0;
 	net_config_close(ret);

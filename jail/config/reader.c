@@ -96,9 +96,9 @@ static void on_profile_left_out(void *context, const char *name, const struct er
 	struct reading *r = context;
 	struct err      e = *why;
 
-	brig_paths_name_as_known(e.text);
+	brig_paths_unmap_view(e.text);
 	if (r->is_first)
-		stderr_line("brigd: profile %s is left out: %s\n", name, e.text);
+		stderr_print_line("brigd: profile %s is left out: %s\n", name, e.text);
 	else if (r->left_out.kind == ERR_NONE && err_wrap(&e, "profile %s", name) < 0)
 		r->left_out = e;
 }
@@ -252,7 +252,7 @@ _Noreturn void reader_main(const struct reader_setup *setup)
 	setsid();
 	prctl(PR_SET_NAME, "brig-reader");
 	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || privilege_make_undumpable(&e) < 0) {
-		stderr_line("brigd: reader: %s\n", strerror(errno));
+		stderr_print_line("brigd: reader: %s\n", strerror(errno));
 		_exit(EXIT_FAILURE);
 	}
 	p.had_config = *p.files.config && access(p.files.config, F_OK) == 0;

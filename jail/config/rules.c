@@ -104,7 +104,7 @@ int rules_to_sealed_file(const struct rules *r, const uint32_t *numbers, struct 
 				 access_to_json(&r->access), "profiles",
 				 profiles_to_json(&r->profiles, numbers));
 	char   *text = json_dumps(all, JSON_COMPACT);
-	int     fd   = text ? sealed_open("rules", text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
+	int     fd   = text ? sealed_create("rules", text, strlen(text), e) : err_set(e, ERR_LIMIT, "out of memory");
 
 	free(text);
 	json_decref(all);

@@ -33,7 +33,7 @@ static int make_view_folders(char *path, bool whole, struct err *e)
 	return whole && mkdir(path, 0755) < 0 && errno != EEXIST ? err_sys(e, "view: %s", path) : 0;
 }
 
-/* PLACE_VIEW "/store-0", then the real path outside of the view: brig_paths_name_as_known() finds it there for messages. */
+/* PLACE_VIEW "/store-0", then the real path outside of the view: brig_paths_unmap_view() finds it there for messages. */
 static int path_in_view(const char *name, const char *place, char path[PATH_SIZE], struct err *e)
 {
 	char known[PATH_MAX];

@@ -55,7 +55,7 @@ static void adopt_announced_proxy(struct backend_service *b, const struct monito
 {
 	if (n != 1 || message->profile >= MONITOR_ALL_PROFILES_MAX) {
 		/* the server had no free descriptor: runs have no network until the monitor announces the next one */
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		return;
 	}
 	net_proxy_release(b->proxy[message->profile]);
@@ -85,7 +85,7 @@ static enum received_kind receive_monitor_message(struct backend_service *b, str
 		return RECEIVED_NONE;
 	}
 	/* of a lease, if the server had no free descriptors for all: the supervisor sees that, and reports it */
-	packet_drop(fds, n);
+	packet_close_fds(fds, n);
 	if (received.kind == MONITOR_LEASE)
 		return RECEIVED_NONE;
 	if (received.kind == MONITOR_RECALL) {
@@ -154,7 +154,7 @@ static void wait_for_monitor_end(int monitor, pid_t pid)
 			continue;
 		got = packet_receive(monitor, &received, sizeof received, fds, ARRAY_LEN(fds), &n);
 		if (got > 0)
-			packet_drop(fds, n);
+			packet_close_fds(fds, n);
 		else if (errno != EMSGSIZE)
 			got = 0;
 	}

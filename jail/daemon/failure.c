@@ -43,9 +43,9 @@ static void send_failure_to_clients(int listener, const struct err *e)
 		 * and the answer is lost.
 		 */
 		n = 0;
-		if (packet_is_there(sock) &&
+		if (packet_is_readable(sock) &&
 		    packet_receive(sock, request, sizeof request, fds, ARRAY_LEN(fds), &n) >= 0)
-			packet_drop(fds, n);
+			packet_close_fds(fds, n);
 	}
 }
 

@@ -14,7 +14,7 @@
  */
 int  failure_open_file(const struct brig_paths *p, bool is_host);
 /*
- * e must not name paths that only brigd sees (brig_paths_name_as_known()). l: NULL when waiting clients are not to be
+ * e must not name paths that only brigd sees (brig_paths_unmap_view()). l: NULL when waiting clients are not to be
  * told.
  */
 void failure_report(int file, const struct listener *l, const struct err *e);

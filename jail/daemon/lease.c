@@ -115,8 +115,8 @@ bool lease_send_run_spec(const struct lease *t, const struct run_spec *spec, con
 
 	if (!head->code_len)
 		return run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, NULL, &ignored) == 0 &&
-		       packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0;
-	return packet_offer(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0 &&
+		       packet_send_nowait(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0;
+	return packet_send_nowait(t->fd[LEASE_SUPERVISOR], spec, sizeof *spec, NULL, 0) == 0 &&
 	       run_spec_file_write(t->fd[LEASE_ORDER_FILE], head, exec_args, code, &ignored) == 0 &&
 	       run_spec_send_head(t->fd[LEASE_ORDERS], head, tools) == 0;
 }

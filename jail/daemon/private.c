@@ -55,7 +55,7 @@ static int prepare_private_server(struct server *d, const char *fd, int *sock, s
 {
 	if (adopt_client_socket(fd, sock, e) < 0)
 		return -1;
-	if (file_fill_standard() < 0)
+	if (file_open_standard_fds() < 0)
 		return err_sys(e, "descriptors 0 to 2 cannot be filled with /dev/null");
 	if (brig_paths_find(&d->places, e) < 0 || check_private_runs_allowed(&d->places, e) < 0 ||
 	    config_parse(&d->config, "{}", 2, e) < 0)

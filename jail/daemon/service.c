@@ -194,7 +194,7 @@ enum service_end service_main(const struct service_options *wanted, struct err *
 	server_init(&s.server);
 	end = run_service(&s, wanted, e);
 	if (end != SERVICE_ENDED) {
-		brig_paths_name_as_known(e->text);
+		brig_paths_unmap_view(e->text);
 		failure_report(s.failure, s.served ? NULL : &s.listener, e);
 	}
 	close_service(&s);

@@ -167,7 +167,7 @@ static void leaf_closep(struct leaf *l)
 	if (l->path[0])
 		remove_emptied_group(l->above, l->name);
 	if (l->enabled[0])
-		(void)!file_put(l->above, "cgroup.subtree_control", l->enabled);
+		(void)!file_write_existing(l->above, "cgroup.subtree_control", l->enabled);
 	if (l->above >= 0 && l->v2)
 		cg_dir_step_back(l->above);
 	fd_closep(&l->above); /* releases the lock of enable_controller() */
@@ -184,7 +184,7 @@ static bool enable_controller(struct leaf *l, const char *name)
 	if (cg_read_file(l->above, "cgroup.subtree_control", list, sizeof list) && cg_list_has(list, name))
 		return true;
 	snprintf(list, sizeof list, "+%s", name);
-	if (file_put(l->above, "cgroup.subtree_control", list) < 0)
+	if (file_write_existing(l->above, "cgroup.subtree_control", list) < 0)
 		return false;
 	snprintf(l->enabled, sizeof l->enabled, "-%s", name);
 	return true;
@@ -306,7 +306,7 @@ static bool write_and_read_back(struct probe *p, const struct leaf *l, const cha
 {
 	char back[64];
 
-	if (value && file_put(l->fd, file, value) < 0)
+	if (value && file_write_existing(l->fd, file, value) < 0)
 		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "write %s to %s", value, file);
 	if (!cg_read_file(l->fd, file, back, sizeof back))
 		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "read %s", file);
@@ -409,7 +409,7 @@ static pid_t fork_into_group(const struct leaf *l)
 		return -1;
 	child = fork();
 	if (child == 0) {
-		if (file_put(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
+		if (file_write_existing(l->fd, "cgroup.procs", "0") == 0 && write(joined[1], "", 1) == 1)
 			wait_for_end_of_probe();
 		_exit(1);
 	}
@@ -433,7 +433,7 @@ bool probe_group_kill(struct probe *p)
 		child = fork_into_group(&l);
 	if (!sys_ok(p, child, "start a process in the group"))
 		return false;
-	if (!sys_ok(p, file_put(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
+	if (!sys_ok(p, file_write_existing(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
 		kill_child(child);
 		return false;
 	}

@@ -159,13 +159,13 @@ bool sandbox_map_self(struct probe *p)
 	char map[32];
 
 	/* Before Linux 3.19 there is no setgroups file; without /proc all three files are missing. */
-	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
+	if (file_write_existing(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
 		return sys_ok(p, -1, "write /proc/self/setgroups");
 	snprintf(map, sizeof map, "0 %u 1", p->at->gid);
-	if (!sys_ok(p, file_put(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
+	if (!sys_ok(p, file_write_existing(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
 		return false;
 	snprintf(map, sizeof map, "0 %u 1", p->at->uid);
-	return sys_ok(p, file_put(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
+	return sys_ok(p, file_write_existing(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
 }
 
 bool has_procfs(void)

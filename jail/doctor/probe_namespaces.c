@@ -91,7 +91,7 @@ static bool write_id_map(struct probe *p, pid_t pid, const char *name, uint64_t 
 
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	snprintf(map, sizeof map, "0 %" PRIu64 " 2", base);
-	if (file_put(AT_FDCWD, path, map) == 0)
+	if (file_write_existing(AT_FDCWD, path, map) == 0)
 		return true;
 	r.errnum = errno;
 	return report_refused(p, r, "write \"%s\" to /proc/PID/%s", map, name);

@@ -40,7 +40,7 @@ static bool try_brig_run(struct probe *p, const char *brig)
 	scoped_bytes output = { 0 };
 	int          ends[2], status;
 	struct err   e;
-	scoped_fd    program = sealed_open("main.py", PROGRAM, sizeof PROGRAM - 1, &e), from = -1, to = -1;
+	scoped_fd    program = sealed_create("main.py", PROGRAM, sizeof PROGRAM - 1, &e), from = -1, to = -1;
 	pid_t        pid;
 
 	if (program < 0)

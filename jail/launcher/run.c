@@ -33,7 +33,7 @@ static void close_all_but_launcher_fds(const struct launch_args *args, int sock)
 
 	for (size_t i = 0; i < args->shown_len && n < ARRAY_LEN(keep); i++)
 		keep[n++] = args->shown_fd[i];
-	(void)!fd_keep_only(keep, n); /* the cell does it again, and fails if it cannot */
+	(void)!fd_close_all_but(keep, n); /* the cell does it again, and fails if it cannot */
 }
 
 int run_start_launcher(struct run *ret, const struct launch_args *args, const struct brig_paths *paths, struct err *e)
@@ -154,7 +154,7 @@ enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct
 		streams[i] = -1;
 	got = packet_receive(run->sock, &message, sizeof message, streams, PIPES_MAX, &n);
 	if (got != sizeof message || !is_launch_message_expected(run, &message, n)) {
-		packet_drop(streams, n);
+		packet_close_fds(streams, n);
 		*end        = RUN_RESULT_NONE;
 		end->reason = EXIT_cancelled; /* not setup_failed: whether the program had started is not known */
 		if (got < 0)
@@ -201,7 +201,7 @@ static void run_send_request(const struct run *run, enum launch_request_kind kin
 	request.kind   = kind;
 	request.reason = reason;
 	request.ms     = ms;
-	(void)!packet_offer(run->sock, &request, sizeof request, &sock, sock >= 0);
+	(void)!packet_send_nowait(run->sock, &request, sizeof request, &sock, sock >= 0);
 }
 
 void run_cancel(const struct run *run, enum exit_reason reason)

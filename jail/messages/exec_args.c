@@ -73,7 +73,7 @@ int exec_args_pack(struct exec_args *ret, char **text, const char *const *paths,
 
 int exec_args_seal(struct exec_args *w, const char *text, struct err *e)
 {
-	w->fd = sealed_open("words", text, w->len, e);
+	w->fd = sealed_create("words", text, w->len, e);
 	return w->fd < 0 ? err_wrap(e, "set-up step pack-words") : 0;
 }
 

@@ -84,7 +84,7 @@ int run_spec_send_head(int orders, const struct run_spec_head *o, int tools)
 	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof *o)
 		return n < 0 ? -errno : -EMSGSIZE;
-	return o->tools ? packet_offer(orders, "t", 1, &tools, 1) : 0; /* a supervisor can fill this socket: nothing here may wait */
+	return o->tools ? packet_send_nowait(orders, "t", 1, &tools, 1) : 0; /* a supervisor can fill this socket: nothing here may wait */
 }
 
 /* --- reading --- */

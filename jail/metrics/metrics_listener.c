@@ -49,7 +49,7 @@ static int listener_open_port(struct metrics_listener *l, const char *at, struct
 	l->fd = inet_listen(host, port, e);
 	if (l->fd < 0)
 		return err_wrap(e, "--listen %.100s", at);
-	inet_url(l->fd, "/metrics", l->name, sizeof l->name, host);
+	inet_format_url(l->fd, "/metrics", l->name, sizeof l->name, host);
 	return 0;
 }
 

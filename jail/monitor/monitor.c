@@ -89,7 +89,7 @@ static bool receive_and_handle_message(struct monitor *k, enum sender sender, in
 			message.kind, n);
 	else
 		r = messages[message.kind].take(k, &message, fds, &e);
-	packet_drop(fds, n);
+	packet_close_fds(fds, n);
 	if (r < 0)
 		monitor_log_error(&e);
 	return r == 0;
@@ -121,7 +121,7 @@ static bool receive_from_server_or_reader(struct monitor *k, bool server, bool r
 {
 	enum { SERVER_FIRST = 256 };
 
-	server |= reader && packet_is_there(k->server); /* the server may have sent one after poll() returned */
+	server |= reader && packet_is_readable(k->server); /* the server may have sent one after poll() returned */
 	if (reader && (!server || k->reader_waits == SERVER_FIRST)) {
 		k->reader_waits = 0;
 		return receive_and_handle_message(k, READER, status);

@@ -318,7 +318,7 @@ void monitor_receive_cell_message(struct monitor *k, struct monitored_cell *s)
 			k->kept[s->profile].backoff = 0;
 		if ((s->ready_is_next_cell && !accept_next_cell(k, s)) ||
 		    (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
-			packet_drop(lease, n);
+			packet_close_fds(lease, n);
 			monitored_cell_close_control(s);
 		} else if (n) {
 			monitor_send_lease(k, s, lease);

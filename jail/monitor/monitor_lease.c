@@ -69,14 +69,14 @@ static int send_lease_message(struct monitor *k, uint32_t kind, const struct mon
 	message.rootfs_since_s  = k->kept[s->profile].rootfs_since.tv_sec;
 	message.rootfs_since_ns = k->kept[s->profile].rootfs_since.tv_nsec;
 	message.missing         = s->group.missing;
-	return packet_offer(k->server, &message, sizeof message, fds, n);
+	return packet_send_nowait(k->server, &message, sizeof message, fds, n);
 }
 
 void monitor_send_lease(struct monitor *k, struct monitored_cell *s, int fds[LEASE_FDS])
 {
 	if (s->is_for_any_run && are_lease_fds_valid(fds))
 		s->lease_is_out = send_lease_message(k, MONITOR_LEASE, s, fds, LEASE_FDS) == 0;
-	packet_drop(fds, LEASE_FDS);
+	packet_close_fds(fds, LEASE_FDS);
 }
 
 /* If the server is not reading, monitor_clean_up_cells() tries again. */

@@ -6,6 +6,6 @@ void monitor_log_error(const struct err *e)
 {
 	struct err message = *e;
 
-	brig_paths_name_as_known(message.text);
-	stderr_line("monitor: %s\n", message.text);
+	brig_paths_unmap_view(message.text);
+	stderr_print_line("monitor: %s\n", message.text);
 }

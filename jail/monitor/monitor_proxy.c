@@ -18,7 +18,7 @@ static void announce_proxy_to_server(struct monitor *k, uint32_t number)
 	memset(&message, 0, sizeof message);
 	message.kind    = MONITOR_PROXY;
 	message.profile = number;
-	p->is_announced = packet_offer(k->server, &message, sizeof message, &p->sock, 1) == 0;
+	p->is_announced = packet_send_nowait(k->server, &message, sizeof message, &p->sock, 1) == 0;
 }
 
 static void back_off_proxy_restart(struct monitored_proxy *p)

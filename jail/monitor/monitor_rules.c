@@ -251,7 +251,7 @@ int monitor_handle_seal(struct monitor *k, const struct monitor_message *m, int 
 	else
 		memcpy(answer.seal.number, k->offer.number, sizeof answer.seal.number);
 	k->offer.is_sealed = r == 0;
-	if (packet_offer(k->reader, &answer, sizeof answer, NULL, 0) < 0 && is_first && r == 0)
+	if (packet_send_nowait(k->reader, &answer, sizeof answer, NULL, 0) < 0 && is_first && r == 0)
 		return err_set(e, ERR_SETUP, "the reader cannot be reached");
 	return is_first ? r : 0;
 }

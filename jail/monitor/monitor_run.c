@@ -21,8 +21,8 @@ static void send_run_refusal(int client, enum exit_reason reason, const struct e
 	message.end        = RUN_RESULT_NONE;
 	message.end.reason = reason;
 	message.end.why    = *why;
-	brig_paths_name_as_known(message.end.why.text);
-	(void)packet_offer(client, &message, sizeof message, NULL, 0); /* the server may have filled it */
+	brig_paths_unmap_view(message.end.why.text);
+	(void)packet_send_nowait(client, &message, sizeof message, NULL, 0); /* the server may have filled it */
 }
 
 static int check_run_fds(const struct monitor_run *run, const int *fds, struct err *e)
@@ -43,7 +43,7 @@ static int check_run_fds(const struct monitor_run *run, const int *fds, struct e
 	    !monitor_is_seqpacket_pair(fds[at - 1]))
 		return err_set(e, ERR_PROTOCOL, "run: what leads to its tools is no socket of a pair");
 	for (uint32_t i = 0; i < run->shown_len; i++) {
-		if (file_look(fds[at + i], &st) < 0 || !mount_can_ro_bind(st.stx_mode))
+		if (file_stat_type(fds[at + i], &st) < 0 || !mount_can_ro_bind(st.stx_mode))
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is neither a directory nor a regular file");
 		if (!(fcntl(fds[at + i], F_GETFL) & O_PATH)) /* its close could wait for a file system */
 			return err_set(e, ERR_PROTOCOL, "run: what it shows is an open file");

@@ -42,7 +42,7 @@ int monitor_handle_stats(struct monitor *k, const struct monitor_message *m, int
 			 (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 	a.stats.memory_bytes = read_resident_bytes();
 	a.kind = MONITOR_STATS;
-	(void)packet_offer(k->server, &a, sizeof a, NULL, 0); /* a server that does not read has no figures */
+	(void)packet_send_nowait(k->server, &a, sizeof a, NULL, 0); /* a server that does not read has no figures */
 	return 0;
 }
 

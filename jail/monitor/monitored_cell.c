@@ -143,7 +143,7 @@ enum monitored_cell_answer monitored_cell_assign_run(struct monitored_cell *s, c
 
 static void close_received_fds(int *fds, size_t *n)
 {
-	packet_drop(fds, *n);
+	packet_close_fds(fds, *n);
 	*n = 0;
 }
 

@@ -24,11 +24,11 @@ static _Noreturn void become_proxy(const struct monitored_proxy *p, const struct
 		r = w->id == 0 ? privilege_drop_caps(&e) : privilege_become_account(w->id, w->id, PRIVILEGE_NO_CAPS,
 										    &e);
 	if (r < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
-		stderr_line("brig monitor: brig-proxy: %s\n", e.text);
+		stderr_print_line("brig monitor: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}
 	proxy_exec(MONITOR_PROXY_FD, sock, p->config_fd, w->lock_fd);
-	stderr_line("brig monitor: brig-proxy: exec: %s\n", strerror(errno));
+	stderr_print_line("brig monitor: brig-proxy: exec: %s\n", strerror(errno));
 	_exit(EXIT_FAILURE);
 }
 

@@ -58,10 +58,10 @@ static int write_profile_id_maps(pid_t pid, const struct id_range *slice, uint32
 	snprintf(path, sizeof path, "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	format_id_map(text, sizeof text, slice->base, &cells);
-	if (proc < 0 || file_put(proc, "uid_map", text) < 0)
+	if (proc < 0 || file_write_existing(proc, "uid_map", text) < 0)
 		return err_sys(e, "user namespace of the profile: uid_map (CAP_SETUID is needed)");
 	format_id_map(text, sizeof text, gid, &cells);
-	return file_put(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)")
+	return file_write_existing(proc, "gid_map", text) < 0 ? err_sys(e, "user namespace of the profile: gid_map (CAP_SETGID is needed)")
 						   : 0;
 }
 

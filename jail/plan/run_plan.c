@@ -129,7 +129,7 @@ static int check_ro_bind(int fd, size_t i, struct denial *why)
 	struct statx st;
 
 	snprintf(field, sizeof field, "ro[%zu]", i);
-	if (file_look(fd, &st) < 0 || !mount_can_ro_bind(st.stx_mode))
+	if (file_stat_type(fd, &st) < 0 || !mount_can_ro_bind(st.stx_mode))
 		return deny(why, DENIAL_bad_descriptors, field, "is neither a directory nor a regular file");
 	if (S_ISREG(st.stx_mode) && !fd_has_path(fd))
 		return deny(why, DENIAL_bad_descriptors, field, "is a file without a name");
@@ -360,7 +360,7 @@ static int plan_own_code(struct run_plan *p, const char *text, struct denial *wh
 
 	program_text_close(&p->code);
 	p->code     = (struct program_text){ .text = strdup(text), .len = strlen(text) };
-	p->own_code = p->code.text ? sealed_open("brig-own-code", text, strlen(text), &e) : -1;
+	p->own_code = p->code.text ? sealed_create("brig-own-code", text, strlen(text), &e) : -1;
 	return p->own_code < 0 ? deny(why, DENIAL_broken, NULL, "a program of its own cannot be made") : 0;
 }
 

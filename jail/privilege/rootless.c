@@ -153,8 +153,8 @@ static int write_single_id_map(uint32_t uid, uint32_t gid, struct err *e)
 
 	snprintf(gid_map, sizeof gid_map, "0 %u 1", gid);
 	snprintf(uid_map, sizeof uid_map, "0 %u 1", uid);
-	if (file_put(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_put(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
-	    file_put(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
+	if (file_write_existing(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || file_write_existing(AT_FDCWD, "/proc/self/gid_map", gid_map) < 0 ||
+	    file_write_existing(AT_FDCWD, "/proc/self/uid_map", uid_map) < 0)
 		return uid == 0 && errno == EPERM
 			       ? err_set(e, ERR_SETUP,
 					 "set-up step rootless-namespace: id maps: " ROOTLESS_ROOT_CAUSE "; " ROOTLESS_ROOT_FIX)

@@ -27,7 +27,7 @@ static int open_slot_lock_file(const char *runtime_dir, struct err *e)
 		dir = open_runtime_dir(runtime_dir);
 	if ((dir < 0 && errno != ENOTDIR) || (dir >= 0 && fstat(dir, &st) < 0))
 		return err_sys(e, "%s", runtime_dir);
-	if (dir < 0 || !trust_is_given(&st))
+	if (dir < 0 || !trust_stat_is_safe(&st))
 		return err_set(e, ERR_DENIED, "%s: must be a directory of the caller or root that no other user can write to; if another user made "
 			       "it, root can remove it, or make /run/user/UID (loginctl enable-linger)", runtime_dir);
 	fd = openat(dir, "slots", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

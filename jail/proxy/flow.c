@@ -206,7 +206,8 @@ static enum step splice_sender_to_pipe(struct connection *c, struct flow *f, enu
 		f->is_ended = true;
 	else if (errno != EAGAIN)
 		return fail_on_side(f, f->from);
-	else if (packet_is_there(f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes
+	else if (packet_is_readable(
+			 f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes
 							 it over */
 		return read_sender(c, f, reason);
 	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);

@@ -112,13 +112,13 @@ static void on_ares_socket_state(void *owner, ares_socket_t fd, int reads, int w
 	struct err            e;
 
 	if (s && events) {
-		loop_want(loop, &s->source, events);
+		loop_set_events(loop, &s->source, events);
 	} else if (s) {
 		loop_remove(loop, &s->source);
 		s->source.fd = -1;
 	} else if (events && (s = find_lookup_socket(channel->all, -1))) {
 		*s = (struct lookup_socket){ .source = { fd, on_ares_socket, s }, .channel = channel };
-		if (loop_add_for(loop, &s->source, events, &e) < 0)
+		if (loop_add_events(loop, &s->source, events, &e) < 0)
 			s->source.fd = -1; /* the question times out */
 	}
 }

@@ -32,7 +32,7 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 			fprintf(stderr, "brig-proxy: a run has no network: %s\n", why.text);
 		return 0;
 	}
-	packet_drop(fds, n);
+	packet_close_fds(fds, n);
 	if (m->kind != PROXY_END || n != 0)
 		return err_set(e, ERR_BROKEN,
 			       "the server sent a message that is none of its protocol: kind %u for %s run, %" PRIu64
@@ -54,7 +54,7 @@ static int receive_message(struct proxy *proxy, struct err *e)
 	if (r == sizeof m)
 		return handle_message(proxy, &m, fds, n, e) < 0 ? -1 : 1;
 	if (r > 0)
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 	if (r > 0 || (r < 0 && errno == EMSGSIZE))
 		return err_set(e, ERR_BROKEN, "the server sent a message of another size, or with more descriptors, "
 			       "than its protocol has");

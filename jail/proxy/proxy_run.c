@@ -32,7 +32,7 @@ static void resume_run(void *owner)
 {
 	struct run *run = owner;
 
-	loop_want(&run->proxy->loop, &run->events, EPOLLIN);
+	loop_set_events(&run->proxy->loop, &run->events, EPOLLIN);
 }
 
 /* began: of this thread's processor time, before it worked for the run. */
@@ -45,7 +45,7 @@ static void charge_cpu_time(struct run *run, int64_t began)
 
 	if (ms == 0)
 		return;
-	loop_want(&run->proxy->loop, &run->events, 0);
+	loop_set_events(&run->proxy->loop, &run->events, 0);
 	loop_timer_set(&run->proxy->loop, &run->rested, ms);
 }
 
@@ -117,7 +117,7 @@ static void resume_accepting(void *owner)
 		struct listener *l = &run->listener[i];
 
 		if (l->source.fd >= 0 && l->is_paused)
-			loop_want(&run->loop, &l->source, EPOLLIN);
+			loop_set_events(&run->loop, &l->source, EPOLLIN);
 		l->is_paused = false;
 	}
 }
@@ -130,7 +130,7 @@ static int accept_connection(struct listener *l)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 		/* epoll would report the waiting connection again and again, and slow down all runs. */
 		l->is_paused = true;
-		loop_want(&run->loop, &l->source, 0);
+		loop_set_events(&run->loop, &l->source, 0);
 		if (!run->accept_again.set)
 			loop_timer_set(&run->proxy->loop, &run->accept_again, PAUSE_MS);
 	}
@@ -192,7 +192,7 @@ static void receive_listeners(void *owner)
 		for (size_t i = 0; i < n; i++)
 			listen_on(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
 	else
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 	loop_remove(&run->loop, &run->channel);
 	fd_closep(&run->channel.fd);
 }
@@ -282,7 +282,7 @@ int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[
 	struct run *run = run_check_bounds(proxy, message, e) == 0 ? run_create(proxy, message->run, e) : NULL;
 	int         r   = run ? run_set_up(run, message, fds, e) : -1;
 
-	packet_drop(fds, 3);
+	packet_close_fds(fds, 3);
 	if (run && r < 0)
 		run_end(run);
 	return r;

@@ -22,8 +22,8 @@ void side_watch_events(struct loop *l, struct side *s, uint32_t events)
 	if (events == 0)
 		loop_remove(l, &s->source);
 	else if (s->wanted)
-		loop_want(l, &s->source, events);
-	else if (loop_add_for(l, &s->source, events, &e) < 0)
+		loop_set_events(l, &s->source, events);
+	else if (loop_add_events(l, &s->source, events, &e) < 0)
 		events = 0; /* no memory: the connection's deadline ends it */
 	s->wanted = events;
 }

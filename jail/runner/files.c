@@ -113,7 +113,7 @@ static int receive_workspace_files(const struct job *j, struct err *e)
 	char              name[FILE_NAME_BYTES + 1];
 
 	for (;;) {
-		if (file_stream_next(j->client, &entry, name, e) < 0)
+		if (file_stream_read_header(j->client, &entry, name, e) < 0)
 			return -1;
 		if (entry.kind == FILE_END)
 			return 0;
@@ -160,7 +160,7 @@ static int receive_file_patterns(struct job *j)
 	char              name[FILE_NAME_BYTES + 1];
 	struct err        e;
 
-	while (file_stream_next(j->client, &entry, name, &e) == 0) {
+	while (file_stream_read_header(j->client, &entry, name, &e) == 0) {
 		if (entry.kind == FILE_END)
 			return 0;
 		if (entry.kind != FILE_GET || j->gets == FILE_GETS_MAX || !(j->get[j->gets++] = strdup(name)))
@@ -182,7 +182,7 @@ static bool is_file_wanted(const struct job *j, const char *name)
 
 static int send_file_left_out(const struct job *j, const char *name, enum file_left why)
 {
-	return file_stream_put(j->client, FILE_LEFT, name, why);
+	return file_stream_write_header(j->client, FILE_LEFT, name, why);
 }
 
 /* A file with holes can be larger than /workspace: at most the size of /workspace is sent in all. */
@@ -196,7 +196,7 @@ static int send_workspace_file(struct job *j, int dir, const char *last, const c
 	if ((uint64_t)st.st_size > j->bytes_max - j->sent)
 		return send_file_left_out(j, name, FILE_LEFT_size);
 	j->sent += (uint64_t)st.st_size;
-	if (file_stream_put(j->client, st.st_mode & 0100 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
+	if (file_stream_write_header(j->client, st.st_mode & 0100 ? FILE_EXECUTABLE : FILE_REGULAR, name, (uint64_t)st.st_size) < 0)
 		return -1;
 	return file_stream_copy(j->client, fd, (uint64_t)st.st_size);
 }
@@ -243,7 +243,7 @@ static int send_workspace_tree(struct job *j, int dir, char *name, size_t len, u
 	int             n = scandirat(dir, ".", &list, NULL, compare_dirent_names), r = 0;
 
 	if (n == 2 && len && j->sends_folders && is_file_wanted(j, name) && is_dir_of_program(j, dir)) /* "." and ".." */
-		r = file_stream_put(j->client, FILE_FOLDER, name, 0);
+		r = file_stream_write_header(j->client, FILE_FOLDER, name, 0);
 	for (int i = 0; i < n; i++) {
 		const char *last = list[i]->d_name;
 		size_t      more = strlen(last), slash = len > 0;
@@ -276,7 +276,7 @@ static void send_wanted_files(struct job *j)
 		return;
 	j->dev = st.st_dev;
 	if (!j->gets || send_workspace_tree(j, top, name, 0, 1) == 0)
-		(void)!file_stream_put(j->client, FILE_END, "", 0);
+		(void)!file_stream_write_header(j->client, FILE_END, "", 0);
 }
 
 /* --- from its start to its end --- */
@@ -307,7 +307,7 @@ static _Noreturn void run_files_helper(struct job *j)
 	prctl(PR_SET_NAME, "brig-files");
 	for (int i = 0; i < j->joins.join_len; i++)
 		keep[n++] = j->joins.join_fd[i];
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_close_all_but(keep, n) < 0)
 		_exit(EXIT_FAILURE);
 	if (packet_receive(j->sock, &go, sizeof go, &j->workspace, 1, &came) != sizeof go || came != 1)
 		_exit(EXIT_FAILURE);

@@ -63,7 +63,7 @@ static void receive_client_request(struct runner *w)
 	size_t                n;
 	ssize_t               got;
 
-	if (!packet_is_there(w->client))
+	if (!packet_is_readable(w->client))
 		return;
 	got = packet_receive(w->client, &request, sizeof request, &fd, 1, &n);
 	if ((got == sizeof request && handle_client_request(w, &request, &fd)) || (got < 0 && errno == EAGAIN))
@@ -136,7 +136,7 @@ static void receive_control_message(struct runner *w)
 /* The program may have read its spec, or have ended, before the supervisor has looked at the lease. */
 static void take_pending_lease_spec(struct runner *w)
 {
-	if (packet_is_there(w->lease))
+	if (packet_is_readable(w->lease))
 		(void)runner_receive_lease_spec(w);
 }
 

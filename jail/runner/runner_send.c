@@ -12,7 +12,7 @@
 
 int runner_send_message(int sock, const struct launch_message *message, const int *fds, size_t n, struct err *e)
 {
-	int r = packet_offer(sock, message, sizeof *message, fds, n); /* does not wait for the client */
+	int r = packet_send_nowait(sock, message, sizeof *message, fds, n); /* does not wait for the client */
 
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		return 0;

@@ -109,7 +109,7 @@ static bool receive_control_spec(struct runner *w, bool is_late)
 		return true;
 	if (got != sizeof spec || w->spec_from || !run_spec_head_is_bounded(&spec.head) ||
 	    n != 2 + !!spec.head.code_len + spec.head.tools) {
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		return false;
 	}
 	adopt_run_spec(w, &spec, SPEC_FROM_MONITOR);

@@ -220,7 +220,7 @@ static void receive_child_report(struct runner *w, int *fd)
 	bool                is_init = fd == &w->cell.report_fd;
 
 	if (got == 1 && is_init) {
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		w->cell.warm.init_is_confined = true;
 		request_program_fork(w);
 		return;
@@ -230,17 +230,17 @@ static void receive_child_report(struct runner *w, int *fd)
 			err_sys(&e, "the run cannot be watched: the cell's report");
 			runner_fail_run(w, EXIT_cancelled, &e);
 		}
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		handle_report_socket_end(w, fd);
 		return;
 	}
 	/* PID 1 prepares the cell; only a fork confines itself. Each could be taken over, and send for the other. */
 	if (report.message != CHILD_FAILED && (report.message == CHILD_PREPARED) != is_init) {
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		return;
 	}
 	if (report.message != CHILD_PREPARED && report.message != CHILD_LISTENER)
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 	switch (report.message) {
 	case CHILD_FAILED:
 		child_report_to_err(&report, &w->cell.child, &e);
@@ -289,7 +289,7 @@ void runner_receive_fork_report(struct runner *w)
 
 void runner_receive_all_fork_reports(struct runner *w)
 {
-	while (packet_is_there(w->cell.warm.report_fd))
+	while (packet_is_readable(w->cell.warm.report_fd))
 		runner_receive_fork_report(w);
 }
 
@@ -395,7 +395,7 @@ static bool is_fork_server_answer_due(const struct runner *w)
 	case WARM_ASKED:
 		return true;
 	case WARM_WAITS: /* the fork server has nothing to do until the spec can be read */
-		return w->spec_from && packet_is_there(warm->orders[1]);
+		return w->spec_from && packet_is_readable(warm->orders[1]);
 	case WARM_FORKS:
 		return warm->answer_fd >= 0;
 	}

@@ -125,7 +125,7 @@ static void return_from_failed_cell(const struct served_cell *c)
 	if (setresuid(0, 0, 0) == 0 && net_enter_ns(c->watch.cell.net.host_fd, &e) == 0 &&
 	    base_mounts_enter_own_ns(&c->watch.cell.base->mounts, &e) == 0 && privilege_make_undumpable(&e) == 0)
 		return;
-	stderr_line("brig: a supervisor cannot leave a cell that could not be built\n");
+	stderr_print_line("brig: a supervisor cannot leave a cell that could not be built\n");
 	_exit(EXIT_FAILURE);
 }
 
@@ -165,7 +165,7 @@ static _Noreturn void run_shown_files_helper(struct served_cell *c, int sock)
 
 	memset(&answer, 0, sizeof answer); /* padding too */
 	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_keep_only(keep, n + 3) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_close_all_but(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
 	else
 		(void)!cell_bind_shown_files(cell, &c->watch.spec, &answer.err);
@@ -207,7 +207,7 @@ static int receive_shown_mounts(struct served_cell *c, struct err *e)
 		cell->missing |= answer.missing;
 		return 0;
 	}
-	packet_drop(fds, got < 0 ? 0 : n);
+	packet_close_fds(fds, got < 0 ? 0 : n);
 	if (got == sizeof answer && answer.err.kind != ERR_NONE)
 		*e = answer.err;
 	else
@@ -258,7 +258,7 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 		struct cell_resources left = *resources;
 
 		close_cell_resources(&left);
-		packet_drop((int *)fds, message->shown_len + message->files);
+		packet_close_fds((int *)fds, message->shown_len + message->files);
 		return NULL;
 	}
 	c->resources = *resources;
@@ -388,7 +388,7 @@ static enum served_turn close_served_cell(struct served_cell *c, struct cell_kin
 		net_pool_return_net(&kind->nets, &w->cell.net.net);
 	net_close(&w->cell.net.net);
 	fd_closep(&c->opening);
-	packet_close(&c->files_fd);
+	packet_close_socket(&c->files_fd);
 	runner_close_fds(w);
 	if (c->is_kept)
 		return SERVED_CELL_MAY_FOLLOW;
@@ -430,7 +430,7 @@ static enum served_turn end_served_cell(struct served_cell *c, struct cell_kind 
 		runner_send_lease_taken(w);
 	cell_kill_and_close(&w->cell);
 	c->state = CELL_DIES;
-	return w->cell.pidfd >= 0 && !packet_is_there(w->cell.pidfd) ? SERVED_CELL_LIVES : handle_cell_death(c, kind);
+	return w->cell.pidfd >= 0 && !packet_is_readable(w->cell.pidfd) ? SERVED_CELL_LIVES : handle_cell_death(c, kind);
 }
 
 enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS])
@@ -446,7 +446,7 @@ enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_ki
 	case CELL_LIVES:
 		if (runner_handle_events(&c->watch, fds) && !is_cell_unbuilt(c))
 			return SERVED_CELL_LIVES;
-		if (!runner_awaits_spec(&c->watch) || packet_is_there(c->watch.control))
+		if (!runner_awaits_spec(&c->watch) || packet_is_readable(c->watch.control))
 			return end_served_cell(c, kind);
 		c->state = CELL_AWAITS;
 		c->wake  = clock_ms(CLOCK_MONOTONIC) + RUN_SPEC_MS_MAX;

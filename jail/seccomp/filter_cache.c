@@ -48,7 +48,7 @@ static const char *open_cache_folder(const char *runtime_dir, int *ret)
 
 	if (folder < 0)
 		return "there is no folder filters in the runtime directory";
-	if (fstat(folder, &st) < 0 || !trust_is_given(&st) || (st.st_mode & 0777) != 0700)
+	if (fstat(folder, &st) < 0 || !trust_stat_is_safe(&st) || (st.st_mode & 0777) != 0700)
 		return "the folder of filters is not ours alone (0700)";
 	*ret = fd_take(&folder);
 	return NULL;
@@ -60,7 +60,7 @@ static const char *check_cache_file(int fd)
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return "not a regular file";
-	if (!trust_is_given(&st))
+	if (!trust_stat_is_safe(&st))
 		return "others could have written it";
 	return st.st_nlink == 1 ? NULL : "it has a second name";
 }

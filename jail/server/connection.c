@@ -112,7 +112,7 @@ void connection_flush_unsent(struct connection *c)
 			connection_shut_down(c);
 		drop_first_unsent_message(c);
 	}
-	loop_want(&c->user->loop, &c->source, EPOLLIN);
+	loop_set_events(&c->user->loop, &c->source, EPOLLIN);
 }
 
 /* -1: too much is kept already, or memory or descriptors are short. */
@@ -124,7 +124,7 @@ static int queue_unsent_message(struct connection *c, const char *text, size_t l
 	if (!u)
 		return -1;
 	if (TAILQ_EMPTY(&c->unsent))
-		loop_want(&c->user->loop, &c->source, EPOLLIN | EPOLLOUT);
+		loop_set_events(&c->user->loop, &c->source, EPOLLIN | EPOLLOUT);
 	TAILQ_INSERT_TAIL(&c->unsent, u, link);
 	c->unsent_len++;
 	c->unsent_bytes += u->len;

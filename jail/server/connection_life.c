@@ -48,7 +48,7 @@ static void connection_on_readable(void *owner)
 	request.takes_additions = c->takes_additions;
 	if (r < 0 || gate_serve_request(c, &request, &why) < 0)
 		connection_refuse_request(c, &request, &why);
-	packet_drop(in.fd, in.fds);
+	packet_close_fds(in.fd, in.fds);
 }
 
 /* --- life --- */

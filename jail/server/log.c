@@ -18,7 +18,7 @@ static bool log_rate_allows_line(struct log *l)
 
 	if (now - l->since_ms > 1000) {
 		if (l->suppressed)
-			stderr_line("brigd: %u more lines were left out\n", l->suppressed);
+			stderr_print_line("brigd: %u more lines were left out\n", l->suppressed);
 		*l = (struct log){ .since_ms = now };
 	}
 	if (l->lines == LINES_A_SECOND) {
@@ -42,5 +42,5 @@ void log_line(struct log *l, const char *fmt, ...)
 	va_end(ap);
 	text_make_plain(line);
 	strcat(line, "\n");
-	stderr_line("%s", line);
+	stderr_print_line("%s", line);
 }

@@ -176,7 +176,7 @@ static void reload_on_message(void *owner)
 	}
 	(void)!reader_send(r->reader, READER_NOT_TAKEN, r->reading);
 	message.err.text[sizeof message.err.text - 1] = 0;
-	brig_paths_name_as_known(message.err.text);
+	brig_paths_unmap_view(message.err.text);
 	reload_finish_refused(r, message.err.text);
 }
 

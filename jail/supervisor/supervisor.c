@@ -61,13 +61,13 @@ struct supervisor {
 
 static _Noreturn void log_errno_and_exit(const char *what)
 {
-	stderr_line("brig supervisor: %s: %m\n", what);
+	stderr_print_line("brig supervisor: %s: %m\n", what);
 	_exit(EXIT_FAILURE);
 }
 
 static _Noreturn void log_err_and_exit(const struct err *e)
 {
-	stderr_line("brig supervisor: %s\n", e->text);
+	stderr_print_line("brig supervisor: %s\n", e->text);
 	_exit(EXIT_FAILURE);
 }
 
@@ -113,7 +113,7 @@ static void receive_supervisor_setup(struct supervisor *s)
 	s->kind.filter    = &s->filter;
 	s->kind.notifying = &s->notifying;
 	s->kind.forker    = (struct forker){ .requests = -1, .pidfd = -1, .filter = &s->filter, .notifying = &s->notifying };
-	both_filters      = sealed_open("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
+	both_filters      = sealed_create("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
 	if (both_filters < 0)
 		log_err_and_exit(&e);
 	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, both_filters);
@@ -269,7 +269,7 @@ static void receive_cell_from_monitor(struct supervisor *s)
 	if (got != sizeof message || !is_cell_message_valid(&message, n))
 		log_errno_and_exit("garbled message");
 	if (i == MONITOR_CELLS_MAX) { /* the monitor has as many entries; cells that die slowly may hold theirs here for longer */
-		packet_drop(fds, n);
+		packet_close_fds(fds, n);
 		return;
 	}
 	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
@@ -394,7 +394,7 @@ static void supervisor_poll_once(struct supervisor *s)
 	if (n < 0 && errno != EINTR)
 		log_errno_and_exit("epoll_wait");
 	zygotes = s->looks > clock_ms(CLOCK_MONOTONIC); /* epoll does not watch everything: everything is polled */
-	monitor = zygotes && !s->ends && packet_is_there(SUPERVISOR_FD);
+	monitor = zygotes && !s->ends && packet_is_readable(SUPERVISOR_FD);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 >= OWN_MAX)
 			mark_cell_due(s, events[i].data.u64);

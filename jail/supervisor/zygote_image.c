@@ -42,7 +42,7 @@ int zygote_image_open_program(const char *preload, const struct program_env *env
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	*len = (uint32_t)size;
-	fd   = sealed_open("zygote", text, size, e);
+	fd   = sealed_create("zygote", text, size, e);
 	free(text);
 	return fd;
 }
@@ -50,5 +50,5 @@ int zygote_image_open_program(const char *preload, const struct program_env *env
 int zygote_image_open_extension(uint32_t *len, struct err *e)
 {
 	*len = (uint32_t)(zygote_extension_end - zygote_extension_start);
-	return sealed_open("zygote", zygote_extension_start, *len, e);
+	return sealed_create("zygote", zygote_extension_start, *len, e);
 }

@@ -135,7 +135,7 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	sigset_t   none;
 	struct err e;
 
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep)); /* closes the descriptors of cells now, and not only at the exec */
+	(void)!fd_close_all_but(keep, ARRAY_LEN(keep)); /* closes the descriptors of cells now, and not only at the exec */
 	log = fcntl(2, F_DUPFD_CLOEXEC, 16);
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -148,7 +148,7 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	setsid();
 	(void)!exec_zygote_python(z, root, ready, &e);
 	dup2(log, 2);
-	stderr_line("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
+	stderr_print_line("brig zygote of profile %s: %s\n", z->setup->profile, e.text);
 	_exit(EXIT_FAILURE);
 }
 
@@ -165,7 +165,7 @@ static int clone_rootfs_mount(struct zygote_process *z)
 	fd = base_mounts_clone_rootfs(z->mounts, &tree, z->setup->rootfs, &e);
 	if (fd >= 0)
 		return fd;
-	stderr_line("brig supervisor: %s\n", e.text);
+	stderr_print_line("brig supervisor: %s\n", e.text);
 	if (base_mounts_enter_own_ns(z->mounts, &second) < 0)
 		_exit(EXIT_FAILURE);
 	errno = e.errnum;
@@ -222,7 +222,7 @@ static void disable_zygote_until_retry(struct zygote_process *z)
 	close_zygote_fds(&z->next);
 	close_zygote_requests_socket(z);
 	z->not_before = next_zygote_retry_time();
-	stderr_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
+	stderr_print_line("brig supervisor: profile %s has no zygote: its runs are started cold; another one is tried in %d s\n", z->setup->profile,
 	    RETRY_MS / 1000);
 }
 
@@ -236,7 +236,7 @@ static void start_zygote_or_disable(struct zygote_process *z)
 	z->generation++;
 	if (start_zygote(z, &z->now) == 0)
 		return;
-	stderr_line("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
+	stderr_print_line("brig supervisor: zygote of profile %s: %m\n", z->setup->profile);
 	disable_zygote_until_retry(z);
 }
 
@@ -270,7 +270,7 @@ bool zygote_process_ensure_started(struct zygote_process *z, int tree_fd, const 
 		return false;
 	if (start_zygote(z, &z->next) == 0)
 		return true;
-	stderr_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
+	stderr_print_line("brig supervisor: successor of the zygote of profile %s: %m\n", z->setup->profile);
 	z->next_not_before = next_zygote_retry_time();
 	return false;
 }
@@ -334,7 +334,7 @@ static void handle_zygote_exit(struct zygote_process *z)
 		disable_zygote_until_retry(z);
 		return;
 	}
-	stderr_line("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
+	stderr_print_line("brig supervisor: the zygote of profile %s ended; another one is started\n", z->setup->profile);
 	start_zygote_or_disable(z);
 }
 
@@ -381,7 +381,7 @@ void zygote_process_handle_events(struct zygote_process *z, const struct pollfd 
 	if (fds[1].revents) {
 		close_zygote_fds(&z->next);
 		z->next_not_before = next_zygote_retry_time();
-		stderr_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n",
+		stderr_print_line("brig supervisor: a successor of the zygote of profile %s ended before it was ready; the old one stays\n",
 			    z->setup->profile);
 	}
 	if (fds[0].revents && read_zygote_ready_byte(&z->now))

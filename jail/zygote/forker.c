@@ -33,7 +33,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 	struct child_ctx     none = { .detail = -1 };
 
 	/* First: with copies of a launcher's sockets here, its cell and its server would not notice its end. */
-	if (fd_keep_only(&s->requests, 1) < 0)
+	if (fd_close_all_but(&s->requests, 1) < 0)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_oom_target)

@@ -19,7 +19,7 @@ static void watch_output(struct rpc_client *c)
 	struct err  ignored;
 
 	if (wants && !c->writes_wait)
-		c->writes_wait = loop_add_for(c->loop, &c->writes, EPOLLOUT, &ignored) == 0;
+		c->writes_wait = loop_add_events(c->loop, &c->writes, EPOLLOUT, &ignored) == 0;
 	if (!wants && c->writes_wait) {
 		loop_remove(c->loop, &c->writes);
 		c->writes_wait = false;

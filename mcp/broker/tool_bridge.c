@@ -16,7 +16,7 @@
 
 enum { BURST_S = 2 }; /* so many seconds' worth of the rate limit may begin at once */
 #define READ_AT_ONCE (64 * KIB)
-#define WEIGHT_MAX   2000000 /* of the arguments under way together (wire_weight()): about 128 MiB */
+#define WEIGHT_MAX   2000000 /* of the arguments under way together (wire_memory_weight()): about 128 MiB */
 
 enum item_state { ITEM_NEW, ITEM_HELD, ITEM_UNDER_WAY, ITEM_LOOKS, ITEM_OVER };
 
@@ -106,13 +106,13 @@ static void update_bridge_io(struct tool_bridge *b)
 	struct err ignored;
 
 	if (wants && !b->writes_wait)
-		b->writes_wait = loop_add_for(b->loop, &b->writes, EPOLLOUT, &ignored) == 0;
+		b->writes_wait = loop_add_events(b->loop, &b->writes, EPOLLOUT, &ignored) == 0;
 	if (!wants && b->writes_wait) {
 		loop_remove(b->loop, &b->writes);
 		b->writes_wait = false;
 	}
 	if (b->open && rests != b->rests)
-		loop_want(b->loop, &b->reads, rests ? 0 : EPOLLIN);
+		loop_set_events(b->loop, &b->reads, rests ? 0 : EPOLLIN);
 	b->rests = rests;
 }
 
@@ -409,7 +409,7 @@ static void handle_bridge_lines(struct tool_bridge *b)
 		if (bridge_request_parse(&r, line, len, &e) < 0)
 			close_broken_bridge(b, e.text);
 		else
-			handle_bridge_request(b, &r, wire_weight(line, len));
+			handle_bridge_request(b, &r, wire_memory_weight(line, len));
 	}
 }
 

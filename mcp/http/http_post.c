@@ -83,7 +83,7 @@ static void post_resume_connection(struct http_post *p)
 		return;
 	p->suspended = false;
 	MHD_resume_connection(p->connection);
-	http_daemon_soon(&p->server->http);
+	http_daemon_run_soon(&p->server->http);
 }
 
 void http_post_abort(struct http_post *p)

@@ -115,7 +115,7 @@ static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connectio
 	p->wire = c;
 	if (c) {
 		c->request = p;
-		http_connection_wait(c, true, BODY_MS, false);
+		http_connection_set_deadline(c, true, BODY_MS, false);
 	}
 	post_read_head(s, p, method, path);
 	return may_refuse_before_body(s, p) ? http_respond_refusal(p) : MHD_YES;
@@ -175,10 +175,10 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 		return http_post_add_body(p, body, len) ? MHD_YES : MHD_NO;
 	}
 	if (c)
-		http_connection_wait(c, true, 0, false);
+		http_connection_set_deadline(c, true, 0, false);
 	done = respond_by_route(p);
 	if (c && !p->suspended && !p->streams)
-		http_connection_wait(c, true, ANSWER_MS, true);
+		http_connection_set_deadline(c, true, ANSWER_MS, true);
 	return done;
 }
 
@@ -231,7 +231,7 @@ static void on_request_completed(void *owner, struct MHD_Connection *connection,
 	(void)how;
 	if (c) {
 		c->request = NULL;
-		http_connection_wait(c, false, NEXT_HEAD_MS, false);
+		http_connection_set_deadline(c, false, NEXT_HEAD_MS, false);
 	}
 	if (*post)
 		http_post_on_connection_end(*post);
@@ -282,7 +282,7 @@ int http_server_open(struct http_server *ret, struct mcp *m, struct err *e)
 	listener = inet_listen(m->settings->host, m->settings->port, e);
 	if (listener < 0)
 		return e->kind == ERR_BAD_SPEC ? err_wrap(e, "--host") : -1;
-	inet_url(listener, "/mcp", ret->url, sizeof ret->url, host);
+	inet_format_url(listener, "/mcp", ret->url, sizeof ret->url, host);
 	if (strcmp(host, "0.0.0.0") != 0 && strcmp(host, "::") != 0)
 		(void)snprintf(ret->admission.address, sizeof ret->admission.address, "%s", host);
 	if (http_daemon_open(&ret->http, listener, MEMORY_MAX, e) == 0)

@@ -27,7 +27,7 @@ static int move_protocol_streams(int *in, int *out)
 {
 	int null;
 
-	if (file_fill_standard() < 0 || (*in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, PROTOCOL_FD)) < 0 ||
+	if (file_open_standard_fds() < 0 || (*in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, PROTOCOL_FD)) < 0 ||
 	    (*out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, PROTOCOL_FD)) < 0)
 		return -1;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);

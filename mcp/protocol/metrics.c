@@ -126,24 +126,26 @@ void metrics_print(const struct metrics *m, FILE *out)
 {
 	if (!m)
 		return;
-	exposition_head(out, "brig_mcp_runs_total", "counter", "Runs that have ended, by how and in which profile.");
+	exposition_print_head(out, "brig_mcp_runs_total", "counter",
+			      "Runs that have ended, by how and in which profile.");
 	for (const struct ended *row = m->ended; row < m->ended + ARRAY_LEN(m->ended) && row->n; row++)
-		exposition_count(out, "brig_mcp_runs_total",
+		exposition_print_count(out, "brig_mcp_runs_total",
 				 (struct exposition_label[]){
 					 { "exit_reason", row->reason }, { "profile", row->profile }, { NULL, NULL } },
 				 row->n);
-	exposition_head(out, "brig_mcp_refused_total", "counter", "Requests that were refused, by reason.");
+	exposition_print_head(out, "brig_mcp_refused_total", "counter", "Requests that were refused, by reason.");
 	for (const struct refused *row = m->refused; row < m->refused + ARRAY_LEN(m->refused) && row->n; row++)
-		exposition_count(out, "brig_mcp_refused_total",
+		exposition_print_count(out, "brig_mcp_refused_total",
 				 (struct exposition_label[]){ { "code", row->code }, { NULL, NULL } }, row->n);
-	exposition_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
-	exposition_count(out, "brig_mcp_running", NULL, m->running);
-	exposition_head(out, "brig_mcp_sessions", "gauge", "Sessions that are open.");
-	exposition_count(out, "brig_mcp_sessions", NULL, m->sessions);
-	exposition_head(out, "brig_mcp_sessions_total", "counter", "Sessions that were opened.");
-	exposition_count(out, "brig_mcp_sessions_total", NULL, m->sessions_opened);
+	exposition_print_head(out, "brig_mcp_running", "gauge", "Runs at this moment.");
+	exposition_print_count(out, "brig_mcp_running", NULL, m->running);
+	exposition_print_head(out, "brig_mcp_sessions", "gauge", "Sessions that are open.");
+	exposition_print_count(out, "brig_mcp_sessions", NULL, m->sessions);
+	exposition_print_head(out, "brig_mcp_sessions_total", "counter", "Sessions that were opened.");
+	exposition_print_count(out, "brig_mcp_sessions_total", NULL, m->sessions_opened);
 	if (!m->knows_cells)
 		return;
-	exposition_head(out, "brig_mcp_cells_ready", "gauge", "Cells of brigd that were ready at the last query.");
-	exposition_count(out, "brig_mcp_cells_ready", NULL, m->cells_ready);
+	exposition_print_head(out, "brig_mcp_cells_ready", "gauge",
+			      "Cells of brigd that were ready at the last query.");
+	exposition_print_count(out, "brig_mcp_cells_ready", NULL, m->cells_ready);
 }

@@ -405,7 +405,7 @@ static void explain_failure(struct outcome *o, const struct execution *x)
 	size_t        i;
 
 	snprintf(name, sizeof name, "%s", argument ? argument : x->failure.field);
-	if (denial_item(x->failure.field, "env", &i))
+	if (denial_parse_index(x->failure.field, "env", &i))
 		entry = json_string_value(json_array_get(env, i));
 	if (entry) { /* the name of the variable, not its index in a list that the client never saw */
 		snprintf(name, sizeof name, "env: %.*s", (int)strcspn(entry, "="), entry);

@@ -104,7 +104,7 @@ json_t *rpc_load_json(const void *bytes, size_t len, struct rpc_error *e)
 		rpc_error_set(e, RPC_PARSE_ERROR, "nested deeper than %d", RPC_DEPTH);
 		return NULL;
 	}
-	if (wire_weight(bytes, len) > RPC_WEIGHT) {
+	if (wire_memory_weight(bytes, len) > RPC_WEIGHT) {
 		rpc_error_set(e, RPC_PARSE_ERROR, "too many values in one message; send large data as one text");
 		return NULL;
 	}

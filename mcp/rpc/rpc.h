@@ -11,7 +11,7 @@
 /* What a client may send at once, and how deep it may nest. */
 #define RPC_MAX   (4 * MIB)
 #define RPC_DEPTH 64
-#define RPC_WEIGHT 200000 /* of wire_weight(), which bounds the memory of a parsed message: requests carry text, not structure */
+#define RPC_WEIGHT 200000 /* of wire_memory_weight(), which bounds the memory of a parsed message: requests carry text, not structure */
 /* The longest message that is sent: some clients close the connection at 10 MiB. */
 #define RPC_OUT_MAX (8 * MIB)
 #define RPC_BATCH 256 /* messages in one array */

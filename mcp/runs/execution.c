@@ -171,13 +171,13 @@ static void execution_read_report(struct execution *x)
 		return;
 	x->program_report = run_client_report(&x->run, x->is_report ? PROGRAM_REPORT_run : PROGRAM_REPORT_check, &why);
 	if (x->program_report)
-		x->program_report_bytes = s->len + WIRE_WEIGHT_BYTES * wire_weight(s->data, s->len);
+		x->program_report_bytes = s->len + WIRE_WEIGHT_BYTES * wire_memory_weight(s->data, s->len);
 	if (!x->is_report)
 		return;
 	if (x->program_report)
-		program_report_into(x->record, x->program_report);
+		program_report_copy_to_record(x->record, x->program_report);
 	else
-		program_report_complain(x->record, &why);
+		program_report_set_warning(x->record, &why);
 }
 
 /* A call in a session that ended by itself after an interrupt gets the reason of the interrupt. */
@@ -358,7 +358,7 @@ static int execution_copy_request(struct execution *x, const struct execution_re
 		memcpy(x->input, request->input, request->input_len);
 	x->run.input     = x->input;
 	x->run.input_len = x->input ? request->input_len : 0;
-	x->fd[0] = sealed_open("main.py", request->code, request->code_len, e);
+	x->fd[0] = sealed_create("main.py", request->code, request->code_len, e);
 	return x->fd[0] < 0 ? -1 : 0;
 }
 

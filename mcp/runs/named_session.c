@@ -221,7 +221,7 @@ static void session_on_refused(void *owner, const json_t *answer)
 			"there are none here: the brigd that serves is of an older release; leave the argument out");
 		return;
 	}
-	if (denial_item(field, "env", &i))
+	if (denial_parse_index(field, "env", &i))
 		variable = json_string_value(json_array_get(json_object_get(s->message, "env"), i));
 	if (!variable) {
 		session_fail(s, code, field, member_text(error, "message"));

@@ -43,7 +43,7 @@ static int ro_folders_add_option(struct ro_folders *s, const char *text, struct 
 	name = colon && colon[1] ? colon + 1 : strrchr(whole, '/') + 1;
 	if (strcmp(whole, "/") == 0)
 		err_set(e, ERR_BAD_SPEC, "--ro %s: show a directory or a file, not the whole host", text);
-	else if (protocol_check_shown(s->names, s->n, name, &why) < 0)
+	else if (protocol_check_ro_name(s->names, s->n, name, &why) < 0)
 		err_set(e, ERR_BAD_SPEC, "--ro %.200s: %s", text, why.text);
 	else
 		r = ro_folders_add_fd(s, text, whole, name, e);
@@ -122,8 +122,8 @@ static int check_root(const struct ro_folders *s, const struct ro_folders *besid
 			       "is a home directory, or above one; open a folder of a project, or name it with --ro");
 	if (strlen(whole) >= SHOWN_PATH_MAX || !text_is_plain(whole))
 		return err_set(e, ERR_BAD_SPEC, "has a path that cannot be shown");
-	if (protocol_check_shown(s->names, s->n, name, e) < 0 ||
-	    protocol_check_shown(beside->names, beside->own, name, e) < 0)
+	if (protocol_check_ro_name(s->names, s->n, name, e) < 0 ||
+	    protocol_check_ro_name(beside->names, beside->own, name, e) < 0)
 		return -1;
 	if (beside->own + s->n == PROTOCOL_RO_MAX)
 		return err_set(e, ERR_LIMIT, "%d folders are shown already", PROTOCOL_RO_MAX);

@@ -310,7 +310,7 @@ void settings_print_mdoc(FILE *out)
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		const struct option_row    *row   = &setting_rows[id];
 		const struct setting_texts *texts = &setting_texts[id];
-		const char                 *arg   = option_arg(row);
+		const char                 *arg   = option_arg_placeholder(row);
 
 		fprintf(out, ".It Fl -%s%s%s\n%s.\n", row->field.name, *arg ? " Ar " : "", arg, row->field.doc);
 		field_print_bounds(&row->field, true, out);

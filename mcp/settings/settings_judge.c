@@ -126,7 +126,7 @@ static int judge_host(struct settings *s, struct err *e)
 
 	if (strcmp(s->host, "localhost") == 0)
 		s->host = "127.0.0.1";
-	if (inet_address(s->host, 0, &address, &len))
+	if (inet_parse_address(s->host, 0, &address, &len))
 		return 0;
 	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is no address; write one like 127.0.0.1, ::1 or 0.0.0.0",
 		       setting_source_name(s, SETTING_host, option, sizeof option), s->host);

@@ -398,7 +398,7 @@ static char *json_value_to_text(enum setting_id id, const json_t *v, struct err 
 	else if (f->type == FIELD_LIST && is_list_of_texts(v))
 		text = join_list_with_commas(v, &n);
 	if (!text)
-		err_set(e, ERR_BAD_SPEC, "expected %s", field_like(f));
+		err_set(e, ERR_BAD_SPEC, "expected %s", field_expected_text(f));
 	return text;
 }
 

@@ -67,9 +67,9 @@ static void wait_for_input(struct line_channel *l, uint32_t events)
 	struct err e;
 
 	if (l->reads_wait)
-		loop_want(&l->mcp->loop, &l->reads, events);
+		loop_set_events(&l->mcp->loop, &l->reads, events);
 	else if (!l->is_file)
-		l->reads_wait = loop_add_for(&l->mcp->loop, &l->reads, events, &e) == 0;
+		l->reads_wait = loop_add_events(&l->mcp->loop, &l->reads, events, &e) == 0;
 	else if ((events & EPOLLIN) && !l->again.set)
 		loop_timer_set(&l->mcp->loop, &l->again, 1);
 }
@@ -89,7 +89,7 @@ static void line_channel_update(struct line_channel *l)
 		l->reads_wait = false;
 	}
 	if (l->writes_wait)
-		loop_want(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
+		loop_set_events(&l->mcp->loop, &l->writes, output_waits(&l->out) ? EPOLLOUT : 0);
 	end_if_done(l);
 }
 
@@ -294,7 +294,7 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 	output_open(&l->out, out);
 	l->reads  = (struct loop_source){ .fd = l->in.fd, .ready = on_input_ready, .owner = l };
 	l->writes = (struct loop_source){ .fd = l->out.end.fd, .ready = on_output_ready, .owner = l };
-	l->writes_wait = loop_add_for(&m->loop, &l->writes, 0, e) == 0;
+	l->writes_wait = loop_add_events(&m->loop, &l->writes, 0, e) == 0;
 	if (!l->writes_wait && e->errnum != EPERM)
 		return -1;
 	l->reads_wait = loop_add(&m->loop, &l->reads, e) == 0;

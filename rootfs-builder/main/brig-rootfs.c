@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 
 	/* Modes in a store must not depend on the caller's umask: other users read the trees. */
 	umask(022);
-	if (file_fill_standard() < 0)
+	if (file_open_standard_fds() < 0)
 		return EXIT_FAILED;
 	if (argc < 2)
 		return print_usage(stderr);

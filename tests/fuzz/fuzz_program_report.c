@@ -62,7 +62,7 @@ static void must_fit_a_record(const json_t *report)
 
 	record = record_to_json(&r);
 	before = json_deep_copy(record);
-	program_report_into(record, report);
+	program_report_copy_to_record(record, report);
 	must(json_object_size(record) == json_object_size(before) + !!json_object_get(report, "figures") + !!json_object_get(report, "displays") +
 						  !!json_object_get(report, "bundle") + !!json_object_get(report, "left_out"));
 	must(json_equal(json_object_get(record, "exit_reason"), json_object_get(before, "exit_reason")));

@@ -53,8 +53,8 @@ static void must_only_lower(const struct protocol_request *r)
 
 	if (r->kind != REQUEST_exec || json_array_size(r->ro)) /* descriptors are not made of bytes */
 		return;
-	fields_preset(limits_fields, &profile.profile.limits);
-	fields_preset(ceilings_fields, &profile.profile.ceilings);
+	fields_set_presets(limits_fields, &profile.profile.limits);
+	fields_set_presets(ceilings_fields, &profile.profile.ceilings);
 	if (run_plan_build(&plan, &places, &profile, r, none, &d) < 0) {
 		must_be_refused_well(&d, r->tag);
 		return;

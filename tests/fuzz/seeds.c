@@ -333,7 +333,7 @@ static void put_shape_words(struct seeds *s, const struct shape *table)
 
 static void put_text_answer(struct seeds *s, struct json_text *t, char fds)
 {
-	json_text_end(t);
+	json_text_finish(t);
 	put_answer(s, json_loads(t->to, 0, NULL), fds);
 }
 
@@ -355,7 +355,7 @@ static void put_ended(struct seeds *s, const struct record *record, const char *
 		record_put_json(&r, record);
 	else
 		json_text_raw(&r, "{}");
-	json_text_end(&r);
+	json_text_finish(&r);
 	protocol_put_ended(&t, "r", 1, inner, exec_error, lost, left);
 	put_text_answer(s, &t, '@');
 }
@@ -381,7 +381,7 @@ static void make_answer(struct seeds *s)
 		put_answer(s, protocol_error(&d, 1), '@');
 	}
 	put_started(s);
-	put_answer(s, protocol_limit("r", 1, "pids", 64, true), '@');
+	put_answer(s, protocol_limit_event("r", 1, "pids", 64, true), '@');
 	result.hit[result.hits++] = (struct run_hit){ LIMIT_pids, 1, 2, 3 };
 	for (int i = 0; i < EXIT_REASONS; i++) {
 		result.reason      = (enum exit_reason)i;

@@ -61,7 +61,7 @@ static void begin(struct mad_server *d, const char *store, const char *runtime, 
 	message = (struct monitor_message){ .kind = MONITOR_SETUP, .setup = setup_of(store, runtime) };
 	tell(d, &message, NULL, 0);
 	d->limits = (struct limits){ 0 };
-	fields_preset(limits_fields, &d->limits);
+	fields_set_presets(limits_fields, &d->limits);
 	d->limits.wall_ms = WALL_MS;
 	message           = (struct monitor_message){ .kind = MONITOR_PROFILE };
 	message.profile   = (struct monitor_profile){ .name           = "basic",

@@ -103,8 +103,8 @@ static struct lie honest_profile(const struct mad_server *d)
 	(void)d;
 	l.message.profile = (struct monitor_profile){ .name = "basic", .rootfs = "basic", .workspace_exec = 1, .ready = 1 };
 	l.message.profile.zygote_cells = l.message.profile.zygote_ms = 1;
-	fields_preset(limits_fields, &l.message.profile.limits);
-	fields_preset(ceilings_fields, &l.message.profile.ceilings);
+	fields_set_presets(limits_fields, &l.message.profile.limits);
+	fields_set_presets(ceilings_fields, &l.message.profile.ceilings);
 	put_fd(&l, filter_of(1));
 	return l;
 }
@@ -122,7 +122,7 @@ static struct lie honest_run(struct mad_server *d)
 								    .code_len  = sizeof program - 1,
 								    .executes  = 1 },
 							  .asked = clock_ms(CLOCK_MONOTONIC) } };
-	fields_preset(limits_fields, &l.message.run.order.limits);
+	fields_set_presets(limits_fields, &l.message.run.order.limits);
 	put_fd(&l, pair[1]);
 	put_fd(&l, memory(exec_args, sizeof exec_args, SEALS));
 	put_fd(&l, memory(program, sizeof program - 1, SEALS));

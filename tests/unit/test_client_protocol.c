@@ -113,7 +113,7 @@ static bool is_answer(json_t *j, size_t fds, struct err *e)
 
 static bool is_text_answer(struct json_text *t, size_t fds, struct err *e)
 {
-	json_text_end(t);
+	json_text_finish(t);
 	return is_answer(json_loads(t->to, 0, NULL), fds, e);
 }
 
@@ -166,7 +166,7 @@ static void check_made_answers(void)
 	tap_ok(is_started(5, false, false, 2, &e), "started comes with two descriptors");
 	tap_ok(is_started(TAG_NONE, true, false, 3, &e), "started with stdin comes with three");
 	tap_ok(is_started(TAG_NONE, true, true, 4, &e), "started with stdin and result comes with four");
-	tap_ok(is_answer(protocol_limit("id", 1, "pids", 64, false), 0, &e), "a limit is told");
+	tap_ok(is_answer(protocol_limit_event("id", 1, "pids", 64, false), 0, &e), "a limit is told");
 	tap_ok(is_ended(NULL, "[]", NULL, &e), "an end is told");
 	tap_ok(is_ended("ENOENT", "[{\"layers\":[\"memory-limit\"],\"why\":\"v1\"}]", "x", &e),
 	       "an end with losses is told");

@@ -75,7 +75,7 @@ int main(void)
 	tap_ok(sealed_check(w.fd, 10, &len, &e) < 0 && strstr(e.text, "not sealed"),
 	       "one that can still change is refused");
 	close(w.fd);
-	w.fd = sealed_open("long", "0123456789", 10, &e);
+	w.fd = sealed_create("long", "0123456789", 10, &e);
 	tap_ok(sealed_check(w.fd, 9, &len, &e) < 0 && strstr(e.text, "at most 9"), "one that is too long is refused");
 	close(w.fd);
 	return tap_done();

@@ -9,7 +9,7 @@ static const char *sample(const char *value, double number)
 	const struct exposition_label labels[] = { { "profile", value }, { "reason", "oom" }, { NULL, NULL } };
 	FILE                         *out      = fmemopen(text, sizeof text, "w");
 
-	exposition_number(out, "m", value ? labels : NULL, number);
+	exposition_print_number(out, "m", value ? labels : NULL, number);
 	fclose(out);
 	return text;
 }
@@ -37,8 +37,8 @@ static void check_numbers(void)
 	static char text[512];
 	FILE       *out = fmemopen(text, sizeof text, "w");
 
-	exposition_head(out, "m_total", "counter", "What is counted.");
-	exposition_count(out, "m_total", NULL, UINT64_MAX);
+	exposition_print_head(out, "m_total", "counter", "What is counted.");
+	exposition_print_count(out, "m_total", NULL, UINT64_MAX);
 	fclose(out);
 	tap_is(text, "# HELP m_total What is counted.\n# TYPE m_total counter\nm_total 18446744073709551615\n", "a count is whole");
 	tap_is(sample(NULL, 0.00025), "m 0.00025\n", "a number is as short as it can be");

@@ -11,7 +11,7 @@ static const char *string(const char *text)
 	struct json_text t = json_text_in(room, sizeof room);
 
 	json_text_string(&t, text);
-	json_text_end(&t);
+	json_text_finish(&t);
 	return room;
 }
 
@@ -21,7 +21,7 @@ static const char *ms(double value)
 	struct json_text t = json_text_in(room, sizeof room);
 
 	json_text_ms(&t, value);
-	json_text_end(&t);
+	json_text_finish(&t);
 	return room;
 }
 
@@ -31,7 +31,7 @@ static const char *integer(int64_t value)
 	struct json_text t = json_text_in(room, sizeof room);
 
 	json_text_integer(&t, value);
-	json_text_end(&t);
+	json_text_finish(&t);
 	return room;
 }
 
@@ -60,16 +60,16 @@ static void whole(void)
 	json_text_key(&t, "a");
 	json_text_raw(&t, "[");
 	for (int i = 0; i < 3; i++) {
-		json_text_next(&t);
+		json_text_comma(&t);
 		json_text_integer(&t, i);
 	}
 	json_text_raw(&t, "]");
 	json_text_key(&t, "b");
 	json_text_bool(&t, true);
 	json_text_key(&t, "c");
-	json_text_figure(&t, -1);
+	json_text_integer_or_null(&t, -1);
 	json_text_raw(&t, "}");
-	tap_ok(json_text_end(&t) == strlen(room), "the length is that of the text");
+	tap_ok(json_text_finish(&t) == strlen(room), "the length is that of the text");
 	tap_is(room, "{\"a\":[0,1,2],\"b\":true,\"c\":null}", "commas are where they belong");
 }
 
@@ -79,9 +79,9 @@ static void full(void)
 	struct json_text t = json_text_in(room, sizeof room);
 
 	json_text_string(&t, "12345");
-	tap_ok(json_text_end(&t) == 7, "what just fits is kept");
+	tap_ok(json_text_finish(&t) == 7, "what just fits is kept");
 	json_text_raw(&t, "x");
-	tap_ok(json_text_end(&t) == 0 && room[0] == 0, "what does not fit is told, and nothing is left of it");
+	tap_ok(json_text_finish(&t) == 0 && room[0] == 0, "what does not fit is told, and nothing is left of it");
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void read_all(struct ends *e, unsigned told[RUNS])
 	struct proxy_message message;
 	size_t               n;
 
-	while (packet_is_there(e->proxy) && packet_receive(e->proxy, &message, sizeof message, NULL, 0, &n) == sizeof message)
+	while (packet_is_readable(e->proxy) && packet_receive(e->proxy, &message, sizeof message, NULL, 0, &n) == sizeof message)
 		if (message.kind == PROXY_END && message.run < RUNS)
 			told[message.run]++;
 }

@@ -78,7 +78,7 @@ static void check_options(void)
 	struct limits l;
 	struct err    e = { 0 };
 
-	fields_preset(limits_fields, &l);
+	fields_set_presets(limits_fields, &l);
 	tap_is(limits_option_name("memory_bytes"), "memory", "the option of memory_bytes is --memory");
 	tap_ok(field_from_text(field_find(limits_fields, "memory_bytes"), "64M", &l, &e) == 0 && l.memory_bytes == 64 * MIB,
 	       "an option reads the same units as the file");

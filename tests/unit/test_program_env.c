@@ -39,7 +39,7 @@ int main(void)
 	const char        *many[PROGRAM_ENV_MAX + 1];
 	static char        names[PROGRAM_ENV_MAX + 1][16];
 
-	fields_preset(limits_fields, &limits);
+	fields_set_presets(limits_fields, &limits);
 	limits.cpus = 1500;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		bool ok = program_env_build(&env, &limits, &rows[i].entry, 1, &e) == 0;

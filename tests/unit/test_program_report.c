@@ -210,7 +210,7 @@ static void check_record(void)
 
 	result.wait_status = 1 << 8;
 	record = record_to_json(&r);
-	program_report_into(record, report);
+	program_report_copy_to_record(record, report);
 	tap_ok(json_equal(json_object_get(record, "result"), json_object_get(report, "result")), "a record takes the result over");
 	tap_is(json_string_value(json_object_get(json_object_get(record, "error"), "type")), "ValueError", "and the exception");
 	tap_ok(json_integer_value(json_object_get(record, "exit_code")) == 1, "but no exit code");
@@ -219,10 +219,10 @@ static void check_record(void)
 	err_set(&result.why, ERR_SETUP, "ours");
 	json_decref(failed);
 	failed = record_to_json(&r);
-	program_report_into(failed, report);
+	program_report_copy_to_record(failed, report);
 	tap_is(json_string_value(json_object_get(json_object_get(failed, "error"), "message")), "ours", "an error of ours stays");
 	err_set(&e, ERR_PROTOCOL, "why");
-	program_report_complain(failed, &e);
+	program_report_set_warning(failed, &e);
 	tap_is(json_string_value(json_array_get(json_object_get(failed, "security_warnings"), 0)), "What the program reported cannot be used: why",
 	       "what was no report is complained of");
 }

@@ -112,7 +112,7 @@ static void check_refused(void)
 	json_decref(j);
 	fill_most(&result);
 	record_put_json(&t, &r);
-	tap_ok(json_text_end(&t) > 0, "the largest record has room");
+	tap_ok(json_text_finish(&t) > 0, "the largest record has room");
 	printf("# %zu bytes\n", t.len);
 }
 
@@ -153,7 +153,7 @@ static void check_network(void)
 	json_decref(j);
 	fill_most(&result);
 	record_put_json(&t, &r);
-	tap_ok(json_text_end(&t) > 0, "the largest record with the largest network has room");
+	tap_ok(json_text_finish(&t) > 0, "the largest record with the largest network has room");
 	printf("# %zu bytes\n", t.len);
 }
 

@@ -18,7 +18,7 @@ static int text_fd(const char *text)
 {
 	struct err e;
 
-	return sealed_open("rules", text, strlen(text), &e);
+	return sealed_create("rules", text, strlen(text), &e);
 }
 
 /* --- as the reader writes them, the server reads them --- */

@@ -92,8 +92,8 @@ static void is_copied(void)
 
 	memset(big, 'x', sizeof big);
 	o.code_len     = sizeof big;
-	from.exec_args = sealed_open("words", exec_args, sizeof exec_args, &e);
-	from.code      = sealed_open("code", big, sizeof big, &e);
+	from.exec_args = sealed_create("words", exec_args, sizeof exec_args, &e);
+	from.code      = sealed_create("code", big, sizeof big, &e);
 	tap_ok(run_spec_file_copy(d.run_spec_file, &o, &from, &e) == 0 && run_spec_send_head(d.orders[0], &o, -1) == 0,
 	       "memory files are copied into an order file");
 	tap_ok(run_spec_file_read(d.orders[1], d.run_spec_file, &got, &text, &program) == 0 &&

@@ -43,7 +43,7 @@ static void take_descriptors(int orders, int ready)
 {
 	const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct err               e;
-	int                      from[] = { orders, ready, STDERR_FILENO, sealed_open("filter", &allow, sizeof allow, &e) };
+	int                      from[] = { orders, ready, STDERR_FILENO, sealed_create("filter", &allow, sizeof allow, &e) };
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 32);

@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 
 	if (argc < 1)
 		return STATUS_USAGE;
-	if (file_fill_standard() < 0) {
+	if (file_open_standard_fds() < 0) {
 		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
 		return STATUS_DENIED;
 	}

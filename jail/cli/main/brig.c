@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 
 	if (argc < 1)
 		return STATUS_USAGE; /* only an attacker starts a program without argv[0] (CVE-2021-4034) */
-	if (file_fill_standard() < 0) {
+	if (file_open_standard_fds() < 0) {
 		fprintf(stderr, "brig: descriptors 0 to 2 cannot be filled with /dev/null: %s\n", strerror(errno));
 		return STATUS_DENIED;
 	}

@@ -159,9 +159,9 @@ static int print_record(const struct foreground_run *c, const json_t *record, co
 	json_object_set_new(whole, "stdout", c->run.state == RUN_RUNS ? output_to_json(&c->run.out.stream) : json_null());
 	json_object_set_new(whole, "stderr", c->run.state == RUN_RUNS ? output_to_json(&c->run.err.stream) : json_null());
 	if (report)
-		program_report_into(whole, report);
+		program_report_copy_to_record(whole, report);
 	else if (why->kind != ERR_NONE)
-		program_report_complain(whole, why);
+		program_report_set_warning(whole, why);
 	r = report_print_json(whole);
 	json_decref(whole);
 	return r;
@@ -335,7 +335,7 @@ void report_print_ending(const struct foreground_run *c, const json_t *record)
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
-		fprintf(stderr, "%sbrig:%s ", color(stderr, exit_status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
+		fprintf(stderr, "%sbrig:%s ", color_begin(stderr, exit_status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
 		/* a run that was cancelled may have exceeded a limit meanwhile */
 		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : foreground_run_limit(c, limit, sizeof limit), stderr);
 	}
@@ -387,7 +387,7 @@ int report_run(const struct foreground_run *c)
 		status = STATUS_NOT_SAVED;
 	if (c->request->why)
 		why_print_all(c, record);
-	else if ((status || network_is_lost(record)) && !c->request->json && !c->request->quiet && !c->request->session)
+	else if ((status || network_proxy_is_lost(record)) && !c->request->json && !c->request->quiet && !c->request->session)
 		why_print_line(c, record);
 	return status;
 }

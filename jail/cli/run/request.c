@@ -190,7 +190,7 @@ static void put_limits(struct request *r)
 	json_object_set_new(r->message, "limits", limits);
 	for (const struct field *f = limits_fields; f->name; f++)
 		if (limits_value(&r->limits, f) != FIELD_UNSET)
-			json_object_set_new(limits, f->name, field_json(f, limits_value(&r->limits, f)));
+			json_object_set_new(limits, f->name, field_number_to_json(f, limits_value(&r->limits, f)));
 }
 
 /* One --ro: the path on the host, and the name in /workspace. */
@@ -458,7 +458,7 @@ static int read_program(struct request *r, const char *path, struct bytes *ret, 
 
 static int seal_program(struct request *r, const char *text, size_t len, struct err *e)
 {
-	int fd = sealed_open("main.py", text, len, e);
+	int fd = sealed_create("main.py", text, len, e);
 
 	if (fd < 0)
 		return err_wrap(e, "set-up step seal-program");
@@ -578,7 +578,7 @@ static const char *list_item_of_field(const char *field, const char *list, const
 {
 	size_t i;
 
-	if (!denial_item(field, list, &i))
+	if (!denial_parse_index(field, list, &i))
 		return NULL;
 	while (i && *texts)
 		i--, texts++;

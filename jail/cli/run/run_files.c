@@ -51,7 +51,7 @@ static struct pair parse_get(const char *text)
 	struct pair p = split_at_colon(text);
 	char        plain[FILE_NAME_BYTES + 1];
 
-	if (p.first && file_pattern_plain(p.first, plain))
+	if (p.first && file_pattern_normalize(p.first, plain))
 		*p.first = 0;
 	else if (p.first) {
 		free(p.first);
@@ -108,7 +108,7 @@ static int check_put(const struct request *r, const char *text, struct err *e)
 int run_files_check_pattern(const char *pattern, const char *get, struct err *e)
 {
 	char        plain[FILE_NAME_BYTES + 1];
-	const char *fault = file_pattern_plain(pattern, plain);
+	const char *fault = file_pattern_normalize(pattern, plain);
 
 	if (!fault)
 		return 0;
@@ -189,7 +189,7 @@ static int send_file(const struct giver *g, int dir, const char *path, const cha
 		return -1;
 	}
 	small = read_small(fd, st.st_size, &len);
-	if (file_stream_put(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, small ? len : (uint64_t)st.st_size) < 0) {
+	if (file_stream_write_header(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, small ? len : (uint64_t)st.st_size) < 0) {
 		free(small);
 		return -1;
 	}
@@ -233,7 +233,7 @@ static int send_tree(const struct giver *g, int dir, const char *name)
 	int             n = scandirat(dir, ".", &list, NULL, alphasort), r = 0;
 
 	if (n == 2) /* "." and ".." */
-		r = file_stream_put(g->sock, FILE_FOLDER, name, 0);
+		r = file_stream_write_header(g->sock, FILE_FOLDER, name, 0);
 	for (int i = 0; i < n; i++) {
 		char *path = NULL;
 
@@ -258,7 +258,7 @@ static int send_files(const struct request *r, int sock)
 		if (!p.first || (below >= 0 ? send_tree(&g, below, p.second) : send_file(&g, AT_FDCWD, p.first, p.second)) < 0)
 			return -1;
 	}
-	return file_stream_put(sock, FILE_END, "", 0);
+	return file_stream_write_header(sock, FILE_END, "", 0);
 }
 
 static int send_patterns(const struct request *r, const char *list, int sock)
@@ -266,14 +266,14 @@ static int send_patterns(const struct request *r, const char *list, int sock)
 	for (size_t i = 0; r->get[i]; i++) {
 		scoped_pair p = parse_get(r->get[i]);
 
-		if (!p.first || file_stream_put(sock, FILE_GET, p.first, FILE_GET_FOLDERS) < 0)
+		if (!p.first || file_stream_write_header(sock, FILE_GET, p.first, FILE_GET_FOLDERS) < 0)
 			return -1;
 	}
-	if (r->out && file_stream_put(sock, FILE_GET, "out", FILE_GET_FOLDERS) < 0)
+	if (r->out && file_stream_write_header(sock, FILE_GET, "out", FILE_GET_FOLDERS) < 0)
 		return -1;
-	if (list && file_stream_put(sock, FILE_LIST, list, 0) < 0)
+	if (list && file_stream_write_header(sock, FILE_LIST, list, 0) < 0)
 		return -1;
-	return file_stream_put(sock, FILE_END, "", 0);
+	return file_stream_write_header(sock, FILE_END, "", 0);
 }
 
 /* --- out --- */
@@ -323,13 +323,13 @@ struct target {
 	char       *dir; /* owned; NULL: path is what the user wrote */
 	const char *path;
 	bool        replace; /* it was asked for by its name */
-	size_t      hidden;  /* no target: bytes of the name that end with a component that does not come, see file_pattern_hides() */
+	size_t      hidden;  /* no target: bytes of the name that end with a component that does not come, see file_pattern_hidden_length() */
 };
 
 static struct target make_target(const struct pair *p, const char *name, size_t matched)
 {
 	bool          is_same = strcmp(p->first, name) == 0;
-	const char   *slash = strrchr(name, '/'), *below = file_pattern_below(p->first, name);
+	const char   *slash = strrchr(name, '/'), *below = file_pattern_rest_below(p->first, name);
 	struct stat   st;
 	struct target to = { .path = name, .replace = is_same };
 
@@ -346,7 +346,7 @@ static struct target make_target(const struct pair *p, const char *name, size_t 
 
 static bool pattern_hides_name(const struct taker *t, const char *pattern, const char *name, struct target *ret)
 {
-	size_t n = t->request->hidden ? 0 : file_pattern_hides(pattern, name);
+	size_t n = t->request->hidden ? 0 : file_pattern_hidden_length(pattern, name);
 
 	if (n)
 		ret->hidden = n;
@@ -538,7 +538,7 @@ static void receive_files(struct taker *t, int sock)
 	char              name[FILE_NAME_BYTES + 1];
 	struct err        e;
 
-	for (int i = 0; i < ENTRIES_MAX && file_stream_next(sock, &entry, name, &e) == 0; i++) {
+	for (int i = 0; i < ENTRIES_MAX && file_stream_read_header(sock, &entry, name, &e) == 0; i++) {
 		if (entry.kind == FILE_END) {
 			add_missing_rows(t);
 			return;
@@ -574,7 +574,7 @@ static _Noreturn void files_process_main(const struct request *r, int sock, int 
 json_t *run_files_exchange(const struct request *r, int sock, int *sent)
 {
 	char         plain[FILE_NAME_BYTES + 1]; /* was checked: run_files_check_pattern() */
-	const char  *pattern = r->list && !file_pattern_plain(r->list, plain) ? plain : NULL;
+	const char  *pattern = r->list && !file_pattern_normalize(r->list, plain) ? plain : NULL;
 	struct taker t       = { .request = r, .list = pattern, .rows = json_array(), .left = r->max_bytes };
 	int          status  = 0;
 	pid_t        giver   = fork();

@@ -35,7 +35,7 @@ int ask_connect(struct brigd *ret, struct err *e)
 json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
 {
 	const char  *op       = json_string_value(json_object_get(request, "op"));
-	scoped_json *hello    = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello() : NULL;
+	scoped_json *hello    = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello_request() : NULL;
 	scoped_json *greeting = hello ? datagram_exchange(server->sock, hello, e) : NULL;
 	json_t      *reply    = NULL;
 

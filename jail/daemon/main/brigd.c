@@ -90,7 +90,7 @@ static int run_brigd(const struct brigd_options *w)
 
 	if (w->private) /* first: private_main() can tell the client what goes wrong */
 		return private_main(w->private_fd, &e) < 0 ? print_error(&e, STATUS_FAILED) : STATUS_OK;
-	if (file_fill_standard() < 0)
+	if (file_open_standard_fds() < 0)
 		return STATUS_FAILED;
 	if (!w->foreground && !listener_is_given_by_systemd() &&
 	    err_set(&e, ERR_BAD_SPEC, "systemd gave no socket; type: brigd --foreground") < 0)

@@ -77,7 +77,7 @@ static void send_ended_run_numbers(void *proxy)
 		int r;
 
 		message.run = p->ended[p->ended_len - 1];
-		r           = packet_offer(p->sock, &message, sizeof message, NULL, 0);
+		r           = packet_send_nowait(p->sock, &message, sizeof message, NULL, 0);
 		if (r == -EAGAIN)
 			return;
 		p->ended_len = r < 0 ? 0 : p->ended_len - 1;
@@ -96,7 +96,7 @@ void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 		return;
 	/* Without the loop, the numbers are sent when the next run begins or ends. */
 	p->source = (struct loop_source){ p->sock, send_ended_run_numbers, p };
-	if (loop_add_for(loop, &p->source, EPOLLOUT, &ignored) == 0)
+	if (loop_add_events(loop, &p->source, EPOLLOUT, &ignored) == 0)
 		p->loop = loop;
 }
 
@@ -107,17 +107,17 @@ int net_proxy_begin_run(struct net_proxy *p, const struct proxy_message *message
 	/* Started once. If that fails, the log shows why, and the program finds that nothing listens. */
 	if (p->places) {
 		if (proxy_process_start(p->places, p->program, p->config, &p->sock, &e) < 0)
-			stderr_line("brigd: %s\n", e.text);
+			stderr_print_line("brigd: %s\n", e.text);
 		p->places = NULL;
 		fd_closep(&p->program);
 		fd_closep(&p->config);
 	}
 	send_ended_run_numbers(p);
-	return p->ended_len ? -EAGAIN : packet_offer(p->sock, message, sizeof *message, fds, n);
+	return p->ended_len ? -EAGAIN : packet_send_nowait(p->sock, message, sizeof *message, fds, n);
 }
 
 /* brig-proxy sends nothing: if something can be received, it is end of file. */
 bool net_proxy_is_gone(const struct net_proxy *p)
 {
-	return p->sock < 0 ? !p->places : packet_is_there(p->sock);
+	return p->sock < 0 ? !p->places : packet_is_readable(p->sock);
 }

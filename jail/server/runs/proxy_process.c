@@ -58,7 +58,7 @@ static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, in
 	struct err  e;
 
 	/* first: with copies of the server's sockets here, the other ends would not see end of file */
-	(void)!fd_keep_only(keep, ARRAY_LEN(keep));
+	(void)!fd_close_all_but(keep, ARRAY_LEN(keep));
 	if (become_slot_user(places, &slot, &e) < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);

@@ -42,7 +42,7 @@ static void queued_run_unlink(struct queued_run *q)
 static void queued_run_free(struct queued_run *q)
 {
 	queued_run_unlink(q);
-	packet_drop(q->fd, q->request.fds);
+	packet_close_fds(q->fd, q->request.fds);
 	protocol_request_done(&q->request);
 	free(q);
 }
@@ -175,7 +175,7 @@ bool queue_add_run(struct connection *c, const struct protocol_request *request,
 	u->server->queued_fds += request->fds;
 	c->runs++;
 	if (request->wait_ms)
-		connection_send(c, protocol_waiting(try->id, request->tag, why->text), NULL, 0);
+		connection_send(c, protocol_waiting_event(try->id, request->tag, why->text), NULL, 0);
 	if (!u->server->queue_timer.set)
 		loop_timer_set(&u->server->loop, &u->server->queue_timer,
 			       try->waits_for_turn ? TURN_AGAIN_MS : AGAIN_MS);

@@ -22,13 +22,13 @@ static void put_missing_layers(struct json_text *t, uint64_t layers, const char 
 {
 	if (!layers)
 		return;
-	json_text_next(t);
+	json_text_comma(t);
 	json_text_raw(t, "{");
 	json_text_key(t, "layers");
 	json_text_raw(t, "[");
 	for (unsigned i = 0; i < LAYER_COUNT; i++)
 		if (layers & (1ull << i)) {
-			json_text_next(t);
+			json_text_comma(t);
 			json_text_string(t, layer_name((enum layer)i));
 		}
 	json_text_raw(t, "]");
@@ -69,6 +69,6 @@ void run_record_put_ended_event(struct json_text *t, const struct record *record
 
 	record_put_json(&r, record);
 	put_missing_layers_with_reasons(&l, end);
-	t->full |= !json_text_end(&r) || !json_text_end(&l);
+	t->full |= !json_text_finish(&r) || !json_text_finish(&l);
 	protocol_put_ended(t, record->run_id, tag, text, exec_error, lost, left);
 }

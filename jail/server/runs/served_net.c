@@ -37,7 +37,7 @@ static void served_net_set_state(struct served_net *n, enum served_net_state to)
 static int send_run_to_proxy(const struct served_net *n, int sock)
 {
 	struct err           ignored;
-	scoped_fd            rules = sealed_open("brig-rules", n->rules, net_rules_size(n->rules), &ignored);
+	scoped_fd            rules = sealed_create("brig-rules", n->rules, net_rules_size(n->rules), &ignored);
 	struct proxy_message message;
 	int                  fds[] = { sock, rules, n->report };
 
@@ -75,7 +75,7 @@ static void served_net_on_listeners(void *owner)
 
 	if (len > 0) {
 		/* its size never changes: a process that reads it, or has it mapped, cannot run into a new end */
-		n->report = memory_open("brig-network", sizeof(struct net_report), &ignored);
+		n->report = sealed_create_fixed_size("brig-network", sizeof(struct net_report), &ignored);
 		is_lost   = len != sizeof(struct net_listeners) || n->report < 0 || net_proxy_is_gone(n->proxy) ||
 			  send_run_to_proxy(n, n->source.fd) < 0;
 		if (is_lost)

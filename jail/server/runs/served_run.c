@@ -21,7 +21,7 @@ enum { STARTED_MAX = 512, YOUNG_MS = 50 };
 
 static void served_run_send_event(struct served_run *r, struct json_text *event, const int *fds, size_t n)
 {
-	json_text_end(event);
+	json_text_finish(event);
 	if (r->connection)
 		connection_send_text(r->connection, event->to, event->len, fds, n);
 }
@@ -133,7 +133,7 @@ static void served_run_on_readable(void *owner)
 	case RUN_LIMIT:
 		if (r->connection)
 			connection_send(r->connection,
-					protocol_limit(r->id, r->tag, limits_fields[end.hit[0].limit].name,
+					protocol_limit_event(r->id, r->tag, limits_fields[end.hit[0].limit].name,
 						       (uint64_t)end.hit[0].value, true),
 					NULL, 0);
 		return;

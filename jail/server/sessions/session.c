@@ -57,7 +57,7 @@ static void session_open_after_both_reports(struct session *s, enum session_stat
 		session_note_use(s);
 		if (s->run->connection)
 			connection_send(s->run->connection,
-					protocol_opened(s->run->id, s->run->tag, name, s->limits.idle_ms,
+					protocol_opened_event(s->run->id, s->run->tag, name, s->limits.idle_ms,
 							s->limits.lifetime_ms),
 					NULL, 0);
 		return;
@@ -131,7 +131,7 @@ static void session_on_server_message(void *owner)
 		return;
 	}
 	is_good = got == sizeof message && session_handle_message(s, &message, fds, n);
-	packet_drop(fds, got < 0 ? 0 : n);
+	packet_close_fds(fds, got < 0 ? 0 : n);
 	if (is_good)
 		return;
 	/* The jail is not trusted: an invalid message ends the session. */

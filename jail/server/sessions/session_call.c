@@ -101,7 +101,7 @@ static void call_send_ended(const struct session_call *call)
 	if (!call->connection)
 		return;
 	run_record_put_ended_event(&t, &record, call->tag);
-	json_text_end(&t);
+	json_text_finish(&t);
 	connection_send_text(call->connection, t.to, t.len, NULL, 0);
 }
 
@@ -230,7 +230,7 @@ void session_calls_send_terminal_sizes(struct session *s)
 	if (s->source.fd < 0 || is_full == s->awaits_room)
 		return;
 	s->awaits_room = is_full;
-	loop_want(&s->run->server->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
+	loop_set_events(&s->run->server->loop, &s->source, EPOLLIN | (is_full ? EPOLLOUT : 0));
 }
 
 void session_call_resize_terminal(struct session_call *call, const struct protocol_request *request)
@@ -260,9 +260,10 @@ static void call_send_limit(struct session_call *call, enum limit_id limit)
 	const struct field *f = &limits_fields[limit];
 
 	if (call->connection)
-		connection_send(call->connection,
-				protocol_limit(call->id, call->tag, f->name, limits_value(&call->limits, f), true),
-				NULL, 0);
+		connection_send(
+			call->connection,
+			protocol_limit_event(call->id, call->tag, f->name, limits_value(&call->limits, f), true), NULL,
+			0);
 }
 
 /* The session server does not end the call. */
@@ -335,7 +336,7 @@ static void call_send_started(struct session_call *call, int *streams, size_t n)
 		fds[n++] = call->tools;
 	protocol_put_started(&t, call->id, call->tag, call->with_stdin, call->context != NULL, call->with_tools,
 			     call->limits.output_bytes);
-	json_text_end(&t);
+	json_text_finish(&t);
 	if (call->connection)
 		connection_send_text(call->connection, t.to, t.len, fds, n);
 	fd_closep(&call->tools);

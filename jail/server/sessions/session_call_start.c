@@ -109,7 +109,7 @@ static int send_run_to_session_server(struct session_call *call, const struct pr
 				      struct denial *why)
 {
 	struct err e;
-	scoped_fd  text    = sealed_open("brig-call", code->text, code->len, &e);
+	scoped_fd  text    = sealed_create("brig-call", code->text, code->len, &e);
 	int        pair[2] = { -1, -1 }, fds[2] = { text, -1 }, r;
 	json_t    *message;
 

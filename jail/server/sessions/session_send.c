@@ -32,7 +32,7 @@ int session_send_message(struct session *s, json_t *message, const int *fds, siz
 	r                  = !text               ? -ENOMEM
 			     : s->source.fd < 0  ? -EPIPE
 			     : len > MESSAGE_MAX ? -EMSGSIZE
-						 : packet_offer(s->source.fd, text, len, fds, n);
+						 : packet_send_nowait(s->source.fd, text, len, fds, n);
 
 	free(text);
 	json_decref(message);

@@ -44,6 +44,6 @@ json_t *limits_to_json(const struct limits *l)
 	json_t *j = json_object();
 
 	for (const struct field *f = limits_fields; f->name; f++)
-		json_object_set_new(j, f->name, field_json(f, limits_value(l, f)));
+		json_object_set_new(j, f->name, field_number_to_json(f, limits_value(l, f)));
 	return j;
 }

@@ -98,7 +98,7 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	p.source = wire_parse(bytes, len, PROFILE_MAX, e);
 	if (!p.source)
 		return -1;
-	fields_preset(profile_fields, &p);
+	fields_set_presets(profile_fields, &p);
 	p.description = "";
 	if (fields_decode(profile_fields, p.source, &p, e) < 0)
 		return -1;

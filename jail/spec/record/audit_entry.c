@@ -262,7 +262,7 @@ static json_t *limits_to_audit_json(const struct audit_row *row, const void *at)
 		const struct field *f = &limits_fields[i];
 
 		if (limits->given & (1ull << i))
-			json_object_set_new(json, f->name, field_json(f, limits_value(&limits->value, f) & INT64_MAX));
+			json_object_set_new(json, f->name, field_number_to_json(f, limits_value(&limits->value, f) & INT64_MAX));
 	}
 	if (json_object_size(json))
 		return json;

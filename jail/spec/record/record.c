@@ -48,12 +48,12 @@ static void put_hits(struct json_text *t, const struct run_result *result)
 {
 	json_text_raw(t, "[");
 	for (unsigned i = 0; i < result->hits; i++) {
-		json_text_next(t);
+		json_text_comma(t);
 		json_text_raw(t, "{");
 		PUT("name", json_text_string, limits_fields[result->hit[i].limit].name);
-		PUT("value", json_text_figure, result->hit[i].value);
-		PUT("peak", json_text_figure, result->hit[i].peak);
-		PUT("times", json_text_figure, result->hit[i].times);
+		PUT("value", json_text_integer_or_null, result->hit[i].value);
+		PUT("peak", json_text_integer_or_null, result->hit[i].peak);
+		PUT("times", json_text_integer_or_null, result->hit[i].times);
 		json_text_raw(t, "}");
 	}
 	json_text_raw(t, "]");
@@ -71,7 +71,7 @@ static void put_refused(struct json_text *t, const struct record *r)
 	json_text_raw(t, "[");
 	for (uint32_t i = 0; i < result->refused.n; i++) {
 		record_describe_refusal(r, i, &refusal);
-		json_text_next(t);
+		json_text_comma(t);
 		json_text_raw(t, "{");
 		PUT("call", json_text_string, refusal.call);
 		PUT("argument", json_text_string, *refusal.argument ? refusal.argument : NULL);
@@ -84,7 +84,7 @@ static void put_refused(struct json_text *t, const struct record *r)
 
 static void put_layer(struct json_text *t, const char *prefix, enum layer layer)
 {
-	json_text_next(t);
+	json_text_comma(t);
 	json_text_raw(t, "\"");
 	json_text_raw(t, prefix);
 	json_text_raw(t, layer_name(layer));
@@ -153,7 +153,7 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 
 	json_text_raw(t, "{");
 	PUT("name", json_text_string, c->name);
-	PUT("port", json_text_figure, c->port ? c->port : RECORD_NONE);
+	PUT("port", json_text_integer_or_null, c->port ? c->port : RECORD_NONE);
 	PUT("address", put_address, c);
 	PUT("verdict", json_text_string, net_verdict_name(c->verdict));
 	PUT("reason", json_text_string, *reason ? reason : NULL);
@@ -177,10 +177,10 @@ static uint32_t put_connections(struct json_text *t, const struct net_report *n)
 		size_t           len;
 
 		put_connection(&row, &n->connection[i]);
-		len = json_text_end(&row);
+		len = json_text_finish(&row);
 		if (!len || len + 1 > left)
 			continue;
-		json_text_next(t);
+		json_text_comma(t);
 		json_text_raw(t, text);
 		left -= len + 1;
 		told++;
@@ -221,16 +221,16 @@ void record_put_json(struct json_text *t, const struct record *r)
 	PUT("profile", json_text_string, r->profile);
 	PUT("rootfs", put_rootfs, r);
 	PUT("exit_reason", json_text_string, exit_reason_name(result->reason));
-	PUT("exit_code", json_text_figure, run_result_exit_code(result));
+	PUT("exit_code", json_text_integer_or_null, run_result_exit_code(result));
 	PUT("signal", json_text_string, signal ? record_signal_name(signal, name, sizeof name) : NULL);
 	PUT("limits_hit", put_hits, result);
 	PUT("refused", put_refused, r);
 	PUT("wall_ms", json_text_ms, f->wall_ms);
 	PUT("cpu_ms", json_text_ms, f->cpu_ms);
-	PUT("memory_peak_bytes", json_text_figure, f->memory_peak_bytes);
-	PUT("pids_peak", json_text_figure, f->pids_peak);
-	PUT("io_read_bytes", json_text_figure, f->io_read_bytes);
-	PUT("io_write_bytes", json_text_figure, f->io_write_bytes);
+	PUT("memory_peak_bytes", json_text_integer_or_null, f->memory_peak_bytes);
+	PUT("pids_peak", json_text_integer_or_null, f->pids_peak);
+	PUT("io_read_bytes", json_text_integer_or_null, f->io_read_bytes);
+	PUT("io_write_bytes", json_text_integer_or_null, f->io_write_bytes);
 	/* The client counts what the streams held. */
 	PUT("stdout_bytes", json_text_raw, "null");
 	PUT("stderr_bytes", json_text_raw, "null");
@@ -260,5 +260,5 @@ json_t *record_to_json(const struct record *r)
 	struct json_text t = json_text_in(text, sizeof text);
 
 	record_put_json(&t, r);
-	return json_loadb(text, json_text_end(&t), 0, NULL);
+	return json_loadb(text, json_text_finish(&t), 0, NULL);
 }

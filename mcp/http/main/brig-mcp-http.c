@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 
-	if (file_fill_standard() < 0) {
+	if (file_open_standard_fds() < 0) {
 		fprintf(stderr, "brig-mcp: descriptors 0 to 2: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 	scoped_settings s = { 0 };
 	struct err      e = { 0 };
 
-	if (file_fill_standard() == 0 && settings_load(&s, argc, argv, &e) == 0 && run(&s, &e) == 0)
+	if (file_open_standard_fds() == 0 && settings_load(&s, argc, argv, &e) == 0 && run(&s, &e) == 0)
 		return 0;
 	fprintf(stderr, "mcp_conformance: %s\n", e.text);
 	return 1;
