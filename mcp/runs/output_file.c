@@ -92,7 +92,7 @@ static void output_put_on_end(void *owner, const struct err *why)
 	w->outcome = (struct outcome){ 0 };
 	output_put_free(c);
 	if (!missing_module_answer_later(c, &o, &answer_form))
-		reply(c, &o, &answer_form);
+		reply_to_call(c, &o, &answer_form);
 }
 
 void output_file_put(struct call *c, struct named_session *s, struct output_files *files, struct outcome *o,
@@ -105,7 +105,7 @@ void output_file_put(struct call *c, struct named_session *s, struct output_file
 	if (!w) {
 		free(files->bytes);
 		*o->out.file = *o->err.file = 0;
-		reply(c, o, answer_form);
+		reply_to_call(c, o, answer_form);
 		return;
 	}
 	*w = (struct work){ .call = c, .outcome = *o, .answer_form = *answer_form };

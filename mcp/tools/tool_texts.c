@@ -28,7 +28,7 @@ static json_t *allowed_hosts_of_profile(const struct settings *s, const json_t *
 	return hosts;
 }
 
-static void print_reachable_hosts(FILE *out, const struct words *w)
+static void print_reachable_hosts(FILE *out, const struct tool_texts *w)
 {
 	size_t n = json_array_size(w->hosts);
 
@@ -43,7 +43,7 @@ static void print_reachable_hosts(FILE *out, const struct words *w)
 
 /* --- the rest --- */
 
-static void print_shared_folders(FILE *out, const struct words *w)
+static void print_shared_folders(FILE *out, const struct tool_texts *w)
 {
 	for (size_t i = 0; i < json_array_size(w->shown); i++)
 		fprintf(out, "%s/workspace/%s", i ? ", " : " Files of the host are in ",
@@ -54,7 +54,7 @@ static void print_shared_folders(FILE *out, const struct words *w)
 		fputs(" Folders of the client are in /workspace, read-only.", out);
 }
 
-static void print_profile_packages(FILE *out, const struct words *w)
+static void print_profile_packages(FILE *out, const struct tool_texts *w)
 {
 	const char *text = json_string_value(json_object_get(w->profile, "description"));
 
@@ -62,12 +62,12 @@ static void print_profile_packages(FILE *out, const struct words *w)
 		fprintf(out, " It has %.*s.", instructions_brief_length(text), text);
 }
 
-void tool_texts_init(const struct mcp *m, struct words *ret)
+void tool_texts_init(const struct mcp *m, struct tool_texts *ret)
 {
 	const struct settings *s = m->settings;
 	uint64_t               wall_ms, ms = s->timeout_ms;
 
-	*ret = (struct words){ .name = choice_default_profile(s), .shown = m->shown.names, .has_roots = s->roots };
+	*ret = (struct tool_texts){ .name = choice_default_profile(s), .shown = m->shown.names, .has_roots = s->roots };
 	ret->profile = instructions_load_profile(ret->name);
 	ret->hosts   = allowed_hosts_of_profile(s, ret->profile);
 	/* a timeout that was set counts, else that of the profile (run_request_default_wall_ms()) */
@@ -78,14 +78,14 @@ void tool_texts_init(const struct mcp *m, struct words *ret)
 	text_from_milli(s->max_timeout_ms, ret->most, sizeof ret->most);
 }
 
-void tool_texts_done(struct words *w)
+void tool_texts_done(struct tool_texts *w)
 {
 	json_decref(w->profile);
 	json_decref(w->hosts);
-	*w = (struct words){ 0 };
+	*w = (struct tool_texts){ 0 };
 }
 
-bool tool_texts_have_network(const struct words *w)
+bool tool_texts_have_network(const struct tool_texts *w)
 {
 	return json_array_size(w->hosts) > 0;
 }
@@ -93,11 +93,11 @@ bool tool_texts_have_network(const struct words *w)
 /* --- filling in --- */
 
 /* Prints the variable that begins here, "{profile}", and returns its length; 0: there is no variable here. */
-static size_t expand_variable(FILE *out, const struct words *w, const char *text)
+static size_t expand_variable(FILE *out, const struct tool_texts *w, const char *text)
 {
 	const struct {
 		const char *name, *text;
-		void      (*print)(FILE *out, const struct words *w); /* if text is NULL */
+		void      (*print)(FILE *out, const struct tool_texts *w); /* if text is NULL */
 	} variables[] = {
 		{ "{network}", NULL, print_reachable_hosts },
 		{ "{timeout}", w->timeout, NULL },
@@ -121,7 +121,7 @@ static size_t expand_variable(FILE *out, const struct words *w, const char *text
 	return 0;
 }
 
-char *tool_texts_expand(const struct words *w, const char *text)
+char *tool_texts_expand(const struct tool_texts *w, const char *text)
 {
 	char  *made = NULL;
 	size_t len, n;
