@@ -102,8 +102,9 @@ static void answer_call_without_run(struct call *c, const struct outcome *o)
 		     *detail             = json_object_get(arguments, "detail");
 	const char            *format    = json_string_value(json_object_get(arguments, "format"));
 
-	reply_to_call(c, o, &(struct answer_form){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
-					   .detail = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
+	reply_to_call(c, o,
+		      &(struct answer_form){ .as_text = format ? strcmp(format, "text") == 0 : s->reply == REPLY_TEXT,
+					     .detail  = json_is_boolean(detail) ? json_is_true(detail) : s->detail });
 }
 
 static void answer_call_refused(struct call *c, const char *why, bool is_ours)
