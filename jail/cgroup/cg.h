@@ -78,7 +78,7 @@ enum cg_answer { CG_MADE, CG_TAKEN, CG_FAILED };
 
 /*
  * Finds the hierarchies (libcgroup; the answer is cached in cache_dir and checked at each use) and makes the leaves.
- * Does not fail when a controller is missing: ->missing says so after cg_set_limits(). FAILED, with *e, when a leaf
+ * Does not fail when a controller is missing: ->missing has it after cg_set_limits(). FAILED, with *e, when a leaf
  * cannot be made, or a crashed process left one that cannot be emptied; TAKEN when another slot must be tried.
  */
 must_use enum cg_answer cg_make_for_slot(struct cg *ret, const char *cache_dir, uint32_t slot, struct err *e);

@@ -68,7 +68,7 @@ static bool service_has_processes(int top)
 }
 
 /*
- * A service that is alive holds the lock of its group; the pid in the name cannot tell, because it may be from
+ * A service that is alive holds the lock of its group; the pid in the name is no proof, because it may be from
  * another pid namespace. When a service dies, its other processes and its cells die too, but a moment later.
  */
 static void remove_service_group(int above, const char *name, int *wait_ms)

@@ -7,7 +7,7 @@
  * before it gives up root. When the service ends, its sweeper removes the
  * group; what it could not remove, the next start does. A group is locked
  * (flock) for as long as the process that called cg_give_to_monitor() lives, which
- * tells it from a leftover in any pid namespace.
+ * distinguishes it from a leftover in any pid namespace.
  */
 #pragma once
 #include "cg.h"

@@ -23,7 +23,7 @@ struct cg_trees {
 void cg_trees_find(struct cg_trees *ret, const char *cache_dir);
 
 /*
- * Opens the group `name`, and makes it when it is missing: on v1 below our own group, on v2 where cg_dir.h says.
+ * Opens the group `name`, and makes it when it is missing: on v1 below our own group, on v2 as in cg_dir.h.
  * Fills base_fd (the caller closes it), controllers and borrowed of *leaf. On v2 it switches controllers on for leaves;
  * those that it cannot switch on are left out. -1 with errno when there is no usable place.
  */

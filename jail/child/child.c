@@ -65,7 +65,7 @@ static bool is_exec_step(const struct child_report *r)
 	return name && strcmp(name, "exec") == 0;
 }
 
-/* EAGAIN says nothing of the file: RLIMIT_NPROC is exceeded (execve(2)). */
+/* EAGAIN is not about the file: RLIMIT_NPROC is exceeded (execve(2)). */
 int child_exec_errno(const struct child_report *r)
 {
 	return is_exec_step(r) && r->errnum != EAGAIN ? r->errnum : 0;

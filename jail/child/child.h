@@ -3,7 +3,7 @@
  *
  * PID 1 builds a cell and becomes brig-init. The program's process comes from outside: a fork
  * server (fork_server.h) forks it, it enters the cell, and gives up every right. A forker's fork
- * then execs. A zygote's fork goes on in its own interpreter, or execs if its order says so.
+ * then execs. A zygote's fork goes on in its own interpreter, or execs if its spec asks for that.
  *
  * Each of them walks its own tables of steps. What the steps need is decided before and is in
  * child_ctx. A step that fails reports its row and errno over report_fd, and nothing runs: a fork

@@ -29,7 +29,7 @@ enum { FD_HANDED_REPORT = GUEST_RUNNER_FD + 1, FD_HANDED_ORDERS, FD_HANDED_ORDER
 
 /*
  * Copies the descriptors to high numbers first, so that no dup2() overwrites one of them. stdin stays open until the
- * order says whether it is wanted. In a fork that execs, the exec closes the report socket.
+ * spec has whether it is wanted. In a fork that execs, the exec closes the report socket.
  */
 static int program_place_descriptors(struct child_ctx *c)
 {
@@ -234,7 +234,7 @@ static int program_set_rlimits(struct child_ctx *c)
 }
 
 /*
- * Makes a zygote's fork whose order says that it executes go on like a forker's. Closes what after-fork hooks of
+ * Makes a zygote's fork whose spec asks for an exec go on like a forker's. Closes what after-fork hooks of
  * imported modules have opened since the fork entered the cell; where the policy refuses close_range(), that stays
  * open.
  */
@@ -358,7 +358,7 @@ static bool is_listener_unavailable(int answer)
 
 /*
  * seccomp() makes the listener, so the listener is sent when the filter is on already. Where there can be no
- * listener, a filter that refuses the same calls is installed, and the record says that the refused calls are not
+ * listener, a filter that refuses the same calls is installed, and the record reports that the refused calls are not
  * known.
  */
 static int program_install_filter(struct child_ctx *c)

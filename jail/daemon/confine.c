@@ -108,7 +108,7 @@ static const int allowed[] = {
 	/* descriptors that they send, and memory files of the server */
 	SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(readlinkat), SCMP_SYS(dup3),
 	SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
-	/* /proc, the log, the audit; Landlock says in which folders */
+	/* /proc, the log, the audit; Landlock limits the folders */
 	SCMP_SYS(openat), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwritev),
 	SCMP_SYS(lseek), SCMP_SYS(renameat), SCMP_SYS(unlinkat),
 	/* the C library */

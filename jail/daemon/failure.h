@@ -1,5 +1,5 @@
 /*
- * failure.h - tells clients why a service that systemd started did not come up
+ * failure.h - reports to clients why a service that systemd started did not come up
  *
  * Clients that wait get an answer; those that come later read a file (brigd_connection.h). A service that starts
  * empties the file.

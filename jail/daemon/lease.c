@@ -105,7 +105,7 @@ void lease_box_free(struct lease_box *b)
 /*
  * The supervisor gets the spec first, so that it has it when the program begins. If the fork then cannot be sent its
  * spec, the caller closes the lease: the supervisor sees the end of its client and ends the cell, so nothing begins. A
- * command's fork is told by the supervisor, once it has removed main.py.
+ * command's fork gets it from the supervisor, once it has removed main.py.
  */
 bool lease_send_run_spec(const struct lease *t, const struct run_spec *spec, const char *exec_args,
 			 const char *code, int tools)

@@ -1,4 +1,4 @@
-/* unavailable.h - tells a client why brigd cannot serve, before brigd exits */
+/* unavailable.h - sends a client the reason why brigd cannot serve, before brigd exits */
 #pragma once
 #include "err.h"
 

@@ -50,7 +50,7 @@
  * lying about leases is the cells that the monitor had opened for it.
  *
  * A message of another size, kind, order or number of descriptors comes from a
- * broken process: the monitor says so on stderr and ends, and every run with it. A
+ * broken process: the monitor reports it on stderr and ends, and every run with it. A
  * RUN that asks for more than its profile allows is refused on the run's own
  * socket (LAUNCH_ENDED, reason denied); one that cannot be started gets its reason there, too.
  *

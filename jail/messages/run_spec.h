@@ -65,7 +65,7 @@ struct launch_request {
  *   streams that it does not use;
  *   into LEASE_ORDER_FILE it writes the bytes of the order, and over LEASE_ORDERS it sends the fork the order's head (run_spec_file.h).
  *
- * The fork of a command (code_len 0) is told by the supervisor, after it has removed main.py; then STARTED comes,
+ * The fork of a command (code_len 0) gets it from the supervisor, after it has removed main.py; then STARTED comes,
  * with the streams.
  */
 enum { LEASE_SUPERVISOR, LEASE_ORDERS, LEASE_ORDER_FILE, LEASE_STDOUT, LEASE_STDERR, LEASE_STDIN, LEASE_RESULT, LEASE_FDS };

@@ -115,7 +115,7 @@ static int pread_all(int fd, char *to, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EPROTO; /* it is shorter than the order says */
+			return n < 0 ? -errno : -EPROTO; /* it is shorter than the spec has it */
 		done += (size_t)n;
 	}
 	return 0;

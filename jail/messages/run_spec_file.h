@@ -34,7 +34,7 @@ bool run_spec_head_is_bounded(const struct run_spec_head *o);
 
 /* Makes an order file. -1 with *e. */
 must_use int run_spec_file_open(struct err *e);
-/* exec_args and code are as long as *o says. */
+/* exec_args and code are as long as in *o. */
 must_use int run_spec_file_write(int run_spec_file, const struct run_spec_head *o, const char *exec_args,
 				 const char *code, struct err *e);
 /* The same from memory files. */

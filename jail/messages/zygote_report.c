@@ -41,15 +41,6 @@ void zygote_report_write(int fd, const struct zygote_report *report)
 
 /* --- memory --- */
 
-static bool read_proc_text(const char *path, char *text, size_t len)
-{
-	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t   n  = fd < 0 ? -1 : read(fd, text, len - 1);
-
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
-}
-
 /* "Pss:    4341 kB", in bytes. */
 static bool parse_smaps_bytes(const char *text, const char *key, uint64_t *ret)
 {
@@ -64,11 +55,18 @@ static bool parse_smaps_bytes(const char *text, const char *key, uint64_t *ret)
 
 static bool measure_process_memory(pid_t pid, uint64_t *shared, uint64_t *own)
 {
-	char     path[48], text[2048];
-	uint64_t pss, clean, dirty;
+	char      path[48], text[2048];
+	uint64_t  pss, clean, dirty;
+	scoped_fd fd = -1;
+	ssize_t   n;
 
 	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-	if (!read_proc_text(path, text, sizeof text) || !parse_smaps_bytes(text, "\nPss:", &pss) || !parse_smaps_bytes(text, "\nPrivate_Clean:", &clean) ||
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n  = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	if (!parse_smaps_bytes(text, "\nPss:", &pss) || !parse_smaps_bytes(text, "\nPrivate_Clean:", &clean) ||
 	    !parse_smaps_bytes(text, "\nPrivate_Dirty:", &dirty))
 		return false;
 	*shared = pss;

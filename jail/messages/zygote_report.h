@@ -1,5 +1,5 @@
 /*
- * zygote_report.h - what a supervisor tells about its profile's zygote, for brig stats and brig top
+ * zygote_report.h - what a supervisor reports about its profile's zygote, for brig stats and brig top
  *
  * A memory file that the monitor makes: the supervisor writes the whole struct, the monitor reads it when the server
  * asks for figures, and no process is woken. Nothing is decided by it. A figure that is not known is ZYGOTE_UNKNOWN,

@@ -15,7 +15,7 @@ must_use int privilege_raise_effective_caps(struct err *e);
 /*
  * Gives up what the cell would inherit from the caller of brig: supplementary groups, a real-time policy, a negative
  * OOM score, a core limit that starts the host's crash handler. On the host the process is not traceable afterwards. In
- * a user namespace the kernel may refuse to change groups: *no_groups says whether none is left.
+ * a user namespace the kernel may refuse to change groups: *no_groups: none is left.
  */
 must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e);
 

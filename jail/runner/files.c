@@ -365,7 +365,7 @@ int files_fork_helper(struct files *f, int client, const struct cell *c, const s
 void files_send_workspace_fd(struct files *f, int dir)
 {
 	if (f->state == FILES_FILLS)
-		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_receive_answer() tells */
+		(void)packet_send(f->sock, "w", 1, &dir, 1); /* if the helper is gone, files_receive_answer() reports it */
 }
 
 enum files_answer files_receive_answer(struct files *f, struct err *e)

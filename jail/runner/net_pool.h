@@ -3,7 +3,7 @@
  *
  * They are owned by P, so nothing in a cell has power over them. A cell takes a network, or a new one is made; the
  * network comes back when the cell is gone and has left no trace in it. brig-proxy closes its sockets in a network
- * only when it is told of the end of the run: until then the network rests here.
+ * only when it learns of the end of the run: until then the network rests here.
  */
 #pragma once
 #include "err.h"

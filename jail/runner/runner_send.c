@@ -17,7 +17,7 @@ int runner_send_message(int sock, const struct launch_message *message, const in
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	errno = -r;
-	return err_sys(e, "the client cannot be told");
+	return err_sys(e, "no message can be sent to the client");
 }
 
 static void send_message_best_effort(int sock, const struct launch_message *message)

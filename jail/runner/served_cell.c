@@ -282,7 +282,7 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 /* --- its place, for the next cell --- */
 
 /*
- * Only after a run of which the monitor was not told: after a longer one the monitor has had another cell built. The
+ * Only after a run that was not reported to the monitor: after a longer one the monitor has had another cell built. The
  * program must have ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
 static bool may_keep_resources(const struct served_cell *c)
@@ -411,7 +411,7 @@ static enum served_turn handle_cell_death(struct served_cell *c, struct cell_kin
 
 /*
  * If only PID 1 is left, the record is sent before PID 1 is reaped, which takes a moment. If this process removes the
- * groups itself, the record is sent after that, because it tells what could not be removed.
+ * groups itself, the record is sent after that, because it has what could not be removed.
  */
 static enum served_turn end_served_cell(struct served_cell *c, struct cell_kind *kind)
 {

@@ -5,7 +5,7 @@
  *
  * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process
  * wait. LIVES: the watch (runner.h) has its turns. AWAITS: the cell has failed before its order came; the order
- * brings the socket on which the reason is told. DIES: PID 1 was killed, and its end is waited for. SENDS: files for
+ * brings the socket on which the reason is sent. DIES: PID 1 was killed, and its end is waited for. SENDS: files for
  * the client are being sent (files.h).
  */
 #pragma once
@@ -60,7 +60,7 @@ struct served_cell {
 /* From the monitor's message. Returns how many of fds were taken over; the others are for served_cell_open(). */
 must_use size_t cell_resources_from_message(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds);
 /*
- * Takes over the place, and as many descriptors as the message says: those of what is shown, then the socket for
+ * Takes over the place, and as many descriptors as the message names: those of what is shown, then the socket for
  * files. Reads only warm, awaited, and the members behind leaf of the message. NULL: out of memory; all descriptors
  * are closed.
  */

@@ -88,7 +88,7 @@ static int run_brigd(const struct brigd_options *w)
 	struct err       e;
 	enum service_end end;
 
-	if (w->private) /* first: private_main() can tell the client what goes wrong */
+	if (w->private) /* first: private_main() can send the client what goes wrong */
 		return private_main(w->private_fd, &e) < 0 ? print_error(&e, STATUS_FAILED) : STATUS_OK;
 	if (file_open_standard_fds() < 0)
 		return STATUS_FAILED;
