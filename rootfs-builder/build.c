@@ -331,7 +331,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 		r = stage->run(b, e);
 		progress_end(&progress);
 		if (r < 0) {
-			if (e->kind == ERR_SETUP && !e->errnum) /* a program failed: its output says why */
+			if (e->kind == ERR_SETUP && !e->errnum) /* a program failed: its output has the reason */
 				print_log_tail(b);
 			return err_wrap(e, "%s", stage->name);
 		}
@@ -404,7 +404,8 @@ int build_from_import(const struct build_options *o, struct err *e)
 	scoped_store_tree               old   = STORE_TREE_NONE;
 
 	if (!text_is_name(o->recipe))
-		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'",
+		return err_set(e, ERR_BAD_SPEC,
+			       "\"%.63s\" is not a valid name of a rootfs; use a-z, 0-9, '-', '_', '.'",
 			       o->recipe);
 	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
 	/* import_apply() has checked o->size_max; compiled files come on top */

@@ -26,5 +26,5 @@ struct cell_paths {
 must_use int cell_paths_list(struct cell_paths *ret, struct err *e);
 /* Does this link lead into /proc or to the terminals, which exist only in a cell? In the tree its target is missing. */
 bool cell_path_is_link_target(const struct tree_entry *link);
-/* False when the tree lacks the place: why then says what is there instead, and what to type. */
+/* False when the tree lacks the place: why then has what is there instead, and what to type. */
 bool cell_path_check(const struct cell_path *p, const struct tree *t, char why[CELL_PLACE_WORDS]);

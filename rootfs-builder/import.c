@@ -119,7 +119,8 @@ static int import_layer(const struct import *i, int dir, const struct layout *im
 	if (untar_apply(&u, p, hex, e) < 0)
 		return -1;
 	if (strcmp(hex, l->diff_id) != 0)
-		return err_set(e, ERR_BAD_SPEC, "%s: its content is not what the image says: it has sha256 %s", name,
+		return err_set(e, ERR_BAD_SPEC, "%s: its content has another digest than in the image: sha256 %s",
+			       name,
 			       hex);
 	return 0;
 }

@@ -24,7 +24,7 @@
 struct reader {
 	int         dir;
 	const char *arch; /* this machine's architecture, by the name that images use */
-	FILE       *say;
+	FILE       *notes;
 };
 
 /* --- files of the image --- */
@@ -133,7 +133,7 @@ static int read_descriptor(const json_t *json, const char *what, struct blob *re
 
 static int err_digest_mismatch(const char *path, const char *is, struct err *e)
 {
-	return err_set(e, ERR_BAD_SPEC, "%.200s: its content is not what its digest says: it has sha256 %s", path, is);
+	return err_set(e, ERR_BAD_SPEC, "%.200s: its content has another digest: it has sha256 %s", path, is);
 }
 
 static json_t *read_json_blob(int dir, const struct blob *b, struct err *e)
@@ -240,7 +240,7 @@ static const json_t *choose_image(const struct reader *r, const json_t *list, st
 	if (!chosen)
 		err_no_platform(r, list, e);
 	else if (others.len)
-		fprintf(r->say, "taking linux/%s; there are also: %s\n", r->arch, others.text);
+		fprintf(r->notes, "taking linux/%s; there are also: %s\n", r->arch, others.text);
 	return chosen;
 }
 
@@ -441,10 +441,10 @@ static const char *image_arch_of_machine(const char *machine)
 	return machine;
 }
 
-int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, struct err *e)
+int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *notes, struct err *e)
 {
 	struct utsname host;
-	struct reader  r = { .dir = dir, .say = say };
+	struct reader  r = { .dir = dir, .notes = notes };
 
 	if (uname(&host) < 0)
 		return err_sys(e, "uname");

@@ -35,7 +35,7 @@ struct layout {
 	size_t             n;
 };
 
-/* Prints on `say` which other platforms an index has. */
-must_use int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *say, struct err *e);
+/* Prints on `notes` which other platforms an index has. */
+must_use int layout_read(int dir, enum layout_kind kind, struct layout *ret, FILE *notes, struct err *e);
 /* Opens the layer's file, after checking its size and digest. The descriptor is at offset 0 and the caller's. */
 must_use int layout_open_layer(int dir, const struct layout_layer *layer, struct err *e);

@@ -53,7 +53,7 @@ static int prune_dangling_links(int root, struct err *e)
 	return 0;
 }
 
-int prune_apply(int root, const json_t *rows, void (*say)(const char *row), struct err *e)
+int prune_apply(int root, const json_t *rows, void (*print_unmatched)(const char *row), struct err *e)
 {
 	scoped_tree       t = { 0 };
 	struct recipe_row row;
@@ -67,7 +67,7 @@ int prune_apply(int root, const json_t *rows, void (*say)(const char *row), stru
 		if (prune_matching(root, &t, row.key, &matched, e) < 0)
 			return -1;
 		if (!matched)
-			say(row.key);
+			print_unmatched(row.key);
 	}
 	return prune_dangling_links(root, e);
 }

@@ -208,7 +208,7 @@ static bool is_index_url(const char *address)
 	return good;
 }
 
-/* Wheels have a name, a version and a hash, and come only from where the recipe says: there is no default index. */
+/* Wheels have a name, a version and a hash, and come only from where the recipe names: there is no default index. */
 static int check_wheel_settings(const struct recipe *r, struct err *e)
 {
 	if (r->index && !is_index_url(r->index))

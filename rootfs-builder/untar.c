@@ -124,7 +124,7 @@ static int write_entry_data(struct archive *a, int fd, const char *path, uint64_
 
 	while ((r = archive_read_data_block(a, &bytes, &n, &at)) == ARCHIVE_OK) {
 		if (at < 0 || (uint64_t)at > size || n > size - (uint64_t)at)
-			return err_set(e, ERR_BAD_SPEC, "%.200s: has more bytes than it says", path);
+			return err_set(e, ERR_BAD_SPEC, "%.200s: has more bytes than its header has", path);
 		for (size_t done = 0; done < n;) {
 			ssize_t now = pwrite(fd, (const char *)bytes + done, n - done, at + (off_t)done);
 

@@ -101,7 +101,7 @@ int verify_tree(const struct tree_store *s, const char *digest, FILE *out, struc
 		return report_verify_result(&v, digest, e);
 	snprintf(path, sizeof path, "trees/%s/manifest.json", digest);
 	if (file_read(s->dir, path, MANIFEST_MAX, &b, e) < 0 || manifest_parse(b.data, b.len, &was, e) < 0)
-		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot tell how", digest);
+		return err_wrap(e, "tree %.12s: it changed, and its manifest cannot be read to show how", digest);
 	if (strcmp(was.digest, digest) != 0)
 		report_difference(&v, "manifest.json", "was changed as well: its digest is %.12s", was.digest);
 	compare_manifests(&v, &was, &is);

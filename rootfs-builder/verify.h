@@ -1,4 +1,4 @@
-/* verify.h - checks that a tree of the store still has the content that its name says */
+/* verify.h - checks that a tree of the store still has the content that its name stands for */
 #pragma once
 #include "tree_store.h"
 

@@ -70,21 +70,21 @@ static void build_pip_command(const char *argv[PIP_MOST], const char *pip, const
 	argv[n] = NULL;
 }
 
-/* If pip's log says that nothing matches, which takes it many lines, the error names the requirement. Other errors are
+/* If nothing matches by pip's log, which takes it many lines, the error names the requirement. Other errors are
  * in the log. */
 static int err_pip(const struct wheels *w, int log, const char *doing, struct err *e)
 {
-	scoped_bytes said = { 0 };
+	scoped_bytes output = { 0 };
 	char         line[1200];
 
-	if (e->errnum || !build_log_read(log, &said))
+	if (e->errnum || !build_log_read(log, &output))
 		return err_wrap(e, "pip, %s", doing);
 	for (size_t i = 0; i < w->asked.n; i++) {
 		const struct requirement *r = &w->asked.row[i];
 
 		snprintf(line, sizeof line, "ERROR: No matching distribution found for %.500s==%.500s\n", r->name,
 			 r->version);
-		if (strstr(said.data, line))
+		if (strstr(output.data, line))
 			return err_set(e, ERR_MISSING,
 				       "%s: line %zu: no wheel of %.60s==%.60s fits the tree's Python and machine",
 				       w->recipe->requirements, r->line, r->name, r->version);

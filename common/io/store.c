@@ -117,7 +117,7 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 	char digest[STORE_DIGEST + 1];
 
 	if (!text_is_name(name))
-		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name of a rootfs; use a-z, 0-9, '-', '_', '.'", name);
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is not a valid name of a rootfs; use a-z, 0-9, '-', '_', '.'", name);
 	for (int i = 0; i < TRIES; i++) {
 		if (read_name_link(store, name, digest, e) < 0)
 			return -1;

@@ -22,6 +22,6 @@ void credentials_open(struct credentials *ret);
 
 /*
  * The caller owns the descriptor, whose offset is 0. held: from credentials_open(), or NULL: the credential is opened
- * now. The error says which LoadCredential= is missing.
+ * now. The error names the LoadCredential= that is missing.
  */
 must_use int credential_open(const struct credentials *held, const char *name, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * peer.h - which user and process are at the other end of a connection, as the kernel says.
+ * peer.h - which user and process are at the other end of a connection, as the kernel reports it.
  *
  * The kernel is asked when the connection is accepted; at a reload the groups are asked
  * for again. It names the process that called connect(), also when that passes the socket

@@ -8,7 +8,7 @@
 #include "loop.h"
 
 enum deadline_kind {
-	DEADLINE_REQUEST, /* for the program to say what it wants */
+	DEADLINE_REQUEST, /* for the program to send its request */
 	/* to resolve a name; then for the last address, an upstream proxy's answer, the server's TLS handshake */
 	DEADLINE_DIAL,
 	DEADLINE_TRY,   /* to connect to an address that is not the last one */

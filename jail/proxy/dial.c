@@ -120,7 +120,7 @@ static bool is_embedded_v4_denied(const struct connection *c, const union addres
 
 /*
  * One bad address refuses the name: it is an attempt to reach that address, or an answer that was meant for another
- * network. An address to which the kernel knows no route, or of which it did not say whether it is the host's own, is
+ * network. An address to which the kernel knows no route, or of which it does not know whether it is the host's own, is
  * passed over.
  */
 static enum net_reason judge_addresses(struct connection *c, const union address *addresses, size_t n)

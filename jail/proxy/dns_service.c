@@ -63,14 +63,14 @@ void dns_service_answer_datagrams(struct run *run, int udp)
 	struct sockaddr_in from;
 
 	for (int turn = 0; turn < TURNS; turn++) {
-		socklen_t room = sizeof from;
-		ssize_t   n    = recvfrom(udp, asked, sizeof asked, MSG_DONTWAIT, (struct sockaddr *)&from, &room);
+		socklen_t size = sizeof from;
+		ssize_t   n    = recvfrom(udp, asked, sizeof asked, MSG_DONTWAIT, (struct sockaddr *)&from, &size);
 		size_t    len  = n > 0 ? dns_answer(run, asked, (size_t)n, message) : 0;
 
 		if (n < 0)
 			return;
 		if (len)
-			(void)sendto(udp, message, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, room);
+			(void)sendto(udp, message, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, size);
 	}
 }
 

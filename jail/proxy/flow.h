@@ -20,8 +20,8 @@ enum { FLOW_BUFFER = 16 * 1024, FLOW_IN_MAX = 2 * 64 * 1024 /* of a filter that 
 struct flow {
 	struct side     *from, *to;
 	bool             is_down;             /* to the program */
-	bool             is_ended, is_closed; /* from is at end of file; to was told so */
-	bool             keeps_receiver_open; /* to is not told of the end of file */
+	bool             is_ended, is_closed; /* from is at end of file; the end was passed to `to` */
+	bool             keeps_receiver_open; /* the end of file is not passed to `to` */
 	uint64_t         moved, passed;       /* bytes that were read, and written */
 	/* without a filter: after so many bytes the flow ends; UINT64_MAX: at end of file */
 	uint64_t         left;
@@ -46,7 +46,7 @@ enum flow_outcome {
 	FLOW_CLOSED,
 	FLOW_BROKEN, /* a side failed, or was reset */
 	FLOW_BAD,    /* the filter refuses it */
-	FLOW_STOPPED /* *reason says why */
+	FLOW_STOPPED /* *reason has why */
 };
 
 static inline void flow_init(struct flow *f, struct side *from, struct side *to, bool is_down)

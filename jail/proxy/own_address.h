@@ -3,7 +3,7 @@
  *
  * Services of the host listen there, and may trust clients on the same machine. The kernel's
  * routing table is asked each time (RTM_GETROUTE): addresses come and go, and a host may have
- * public ones. bind() to the address would tell the same, but not where ip_nonlocal_bind is on.
+ * public ones. bind() to the address would show the same, but not where ip_nonlocal_bind is on.
  */
 #pragma once
 #include "err.h"

@@ -8,5 +8,5 @@
 #pragma once
 #include "err.h"
 
-/* Open descriptors stay open. -1: *e says which step failed, and the caller must not serve anything. */
+/* Open descriptors stay open. -1: *e names the step that failed, and the caller must not serve anything. */
 must_use int proxy_confine(struct err *e);

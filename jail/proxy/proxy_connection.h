@@ -8,7 +8,7 @@
  *     carry           a tunnel; or requests and their replies, one after the other
  *
  * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends
- * nothing before it is told that the host was reached. Every path ends in connection_end(), which frees the connection:
+ * nothing before it reports that the host was reached. Every path ends in connection_end(), which frees the connection:
  * a function that may call it, or one of the functions below that lead to it, must not touch the connection afterwards.
  */
 #pragma once

@@ -332,8 +332,8 @@ static void send_request(struct connection *c, const struct request_head *head)
 
 /* --- one request after the other --- */
 
-/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or said something
- * out of turn. */
+/* Between two requests a server sends nothing but what TLS needs. False: it has ended the connection, or sent something
+ * unasked. */
 static bool server_is_idle(struct connection *c)
 {
 	struct proxy    *proxy  = connection_proxy(c);

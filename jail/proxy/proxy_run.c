@@ -18,7 +18,7 @@
 
 enum { ACCEPT_TURNS = 4, PAUSE_MS = 100 };
 
-/* --- its turn --- */
+/* --- its share of processor time --- */
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -49,7 +49,7 @@ static void charge_cpu_time(struct run *run, int64_t began)
 	loop_timer_set(&run->proxy->loop, &run->rested, ms);
 }
 
-/* One event, and then the next run has its turn. No handler ends the run: only the server does. */
+/* One event, and then the next run. No handler ends the run: only the server does. */
 static void serve_run_event(void *owner)
 {
 	struct run *run   = owner;

@@ -12,7 +12,7 @@
 
 struct report_line {
 	struct net_report     *report;
-	struct net_connection *row; /* NULL: the report is full, or another row says the same */
+	struct net_connection *row; /* NULL: the report is full, or another row has the same refusal */
 	bool                   is_open;
 };
 

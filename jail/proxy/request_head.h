@@ -67,7 +67,7 @@ struct request_edit {
 /*
  * Writes the head for the server itself (origin-form): without headers that concern one hop (RFC 9110, 7.6.1), without
  * the program's own header where edit sets one of that name (in any case of letters, and with "_" for "-", which CGI
- * does not tell apart), with "Connection: upgrade" when it upgrades, or "close" when no other request follows it. The
+ * does not distinguish), with "Connection: upgrade" when it upgrades, or "close" when no other request follows it. The
  * body must follow as request_body makes it. Returns the length; 0: no room.
  */
 size_t request_head_write(const struct request_head *h, const struct request_edit *edit, char *ret, size_t size);

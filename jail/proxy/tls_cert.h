@@ -16,7 +16,7 @@ struct tls_issuer {
 EVP_PKEY *tls_key_make(void);
 /*
  * A CA that can sign for these hosts and no other (RFC 5280, 4.2.1.10): "name", "*.name", "*" (every name), addresses.
- * A name also permits all names below it: name constraints cannot say less.
+ * A name also permits all names below it: name constraints cannot permit less.
  */
 X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n);
 /* For a server, valid for one name or address, for TLS_LEAF_SECONDS. */

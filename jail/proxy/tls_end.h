@@ -20,7 +20,7 @@ enum tls_outcome {
 	TLS_MOVED,      /* *moved bytes, more than 0 */
 	TLS_WANT_READ,  /* call again when the socket can be read, */
 	TLS_WANT_WRITE, /* or written (also a read may want this, and the other way round) */
-	TLS_END,        /* of the other side: close_notify, or end of file without it (is_cut says so) */
+	TLS_END,        /* of the other side: close_notify, or end of file without it (then is_cut) */
 	TLS_FAILED,     /* and so does every later call; a write that failed leaves what can still be read */
 };
 /* Bytes may be waiting inside although the socket has none: read until WANT_READ. */

@@ -327,20 +327,20 @@ REFUSED = {
     "a size that is not the layer's": (lambda top: layout(top / "x", [BASE], change=spoil("layer", "size", 1)), "its descriptor says 1"),
     "a size that is not the configuration's": (lambda top: layout(top / "x", [BASE], change=spoil("config", "size", 1)), "its descriptor says 1"),
     "a configuration with other layers": (lambda top: layout(top / "x", [BASE], config=config_of([BASE, BASE])), "names 1 layers, its configuration 2"),
-    "a layer with another content": (lambda top: layout(top / "x", [BASE], config=config_of([b"other"])), "its content is not what the image says"),
+    "a layer with another content": (lambda top: layout(top / "x", [BASE], config=config_of([b"other"])), "its content has another digest than in the image"),
     "a manifest that is missing": (without("manifest"), "it is not there"),
     "a configuration that is missing": (without("config"), "it is not there"),
     "a layer that is missing": (without("layers"), "it is not there"),
-    "a manifest that was changed": (with_other_bytes("manifest"), "its content is not what its digest says"),
-    "a configuration that was changed": (with_other_bytes("config"), "its content is not what its digest says"),
-    "a layer that was changed": (with_other_bytes("layers"), "its content is not what its digest says"),
+    "a manifest that was changed": (with_other_bytes("manifest"), "its content has another digest"),
+    "a configuration that was changed": (with_other_bytes("config"), "its content has another digest"),
+    "a layer that was changed": (with_other_bytes("layers"), "its content has another digest"),
     "a blob that is a link out": (linked, "it is not there"),
     "docker: two images": (lambda top: docker(top / "x", [BASE], change=lambda rows: rows.append({**rows[0], "RepoTags": ["two:1"]})), "it has several images; save one alone: one:latest, two:1"),
     "docker: no list": (lambda top: packed(top / "x", archive([member("manifest.json", b"{}")])), "not as docker save writes it"),
     "docker: a layer outside": (lambda top: docker(top / "x", [BASE], change=lambda rows: rows[0].update(Layers=["../../etc/passwd"])), "no plain path"),
     "docker: a layer that is not there": (lambda top: docker(top / "x", [BASE], change=lambda rows: rows[0].update(Layers=["none/layer.tar"])), "it is not there"),
     "docker: a configuration by another name": (lambda top: docker(top / "x", [BASE], change=lambda rows: rows[0].update(Config="config.json")), "is no digest"),
-    "docker: a layer with another content": (lambda top: docker(top / "x", [BASE], config=config_of([b"other"])), "its content is not what the image says"),
+    "docker: a layer with another content": (lambda top: docker(top / "x", [BASE], config=config_of([b"other"])), "its content has another digest than in the image"),
 }
 
 
@@ -359,7 +359,7 @@ def test_refused_with_one_clear_error_and_nothing_is_left(rootfs, tmp_path, what
 
 
 @pytest.mark.parametrize("args, words", [
-    (["Mine!", "x"], "is no name of a rootfs"), (["--size-max", "0", NAME, "x"], "--size-max"), (["--size-max", "much", NAME, "x"], "a size such as"),
+    (["Mine!", "x"], "is not a valid name of a rootfs"), (["--size-max", "0", NAME, "x"], "--size-max"), (["--size-max", "much", NAME, "x"], "a size such as"),
     (["--size-max", "65G", NAME, "x"], "at most 64G")], ids=lambda value: value if isinstance(value, str) else " ".join(value))
 def test_bad_arguments(rootfs, args, words):
     done = rootfs("import", *args)

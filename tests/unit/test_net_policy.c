@@ -38,7 +38,7 @@ static const struct {
 	{ "a secret's header says where it is", SECRET("{\"env\":\"T\"}", "a.example", "X: y"), "network: secrets: T: header: \"X: y\" must have {} once" },
 	{ "a secret's header is not one of framing", SECRET("{\"env\":\"T\"}", "a.example", "Content-Length: {}"), "network: secrets: T: header: content-length is HTTP's own" },
 	{ "a secret's header has a name", SECRET("{\"env\":\"T\"}", "a.example", "X Y: {}"), "network: secrets: T: header: \"X Y\" is not the name" },
-	{ "a secret is named like a variable", PROFILE("{\"secrets\":{\"1x\":{}}}"), "network: secrets: 1x: is no name of a variable" },
+	{ "a secret is named like a variable", PROFILE("{\"secrets\":{\"1x\":{}}}"), "network: secrets: 1x: is not a valid name of a variable" },
 };
 
 static void check_files(void)

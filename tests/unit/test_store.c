@@ -99,8 +99,8 @@ static void check_missing(const struct place *p)
 	snprintf(says, sizeof says, "rootfs \"web\" is not in the store %s; build it: brig rootfs build web", p->store);
 	tap_ok(refused(p, "web", ERR_MISSING, says), "a rootfs that is not there is MISSING, and the error names the command");
 	tap_ok(refused(&(struct place){ .store = "/nonexistent" }, "web", ERR_MISSING, "build it:"), "a store that is not there is MISSING as well");
-	tap_ok(refused(p, "../names/basic", ERR_BAD_SPEC, "is no name"), "a name with a slash is refused");
-	tap_ok(refused(p, "", ERR_BAD_SPEC, "is no name"), "an empty name is refused");
+	tap_ok(refused(p, "../names/basic", ERR_BAD_SPEC, "is not a valid name"), "a name with a slash is refused");
+	tap_ok(refused(p, "", ERR_BAD_SPEC, "is not a valid name"), "an empty name is refused");
 }
 
 static void check_links(const struct place *p)

@@ -28,7 +28,7 @@ struct id_user {
 	uint32_t    uid, gid;
 };
 
-/* As many uids as gids; the bases may differ. ERR_MISSING, with a message for the user, when there is no such range. */
+/* As many uids as gids; the bases may differ. ERR_MISSING, with a message for the user, when no range is left. */
 must_use int id_range_of_user(const char *subuid, const char *subgid, const struct id_user *user, struct id_range *uids,
 			      struct id_range *gids, struct err *e);
 

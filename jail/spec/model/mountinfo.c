@@ -24,9 +24,9 @@ static struct field next_field(const char **at, const char *end)
 	return f;
 }
 
-static bool field_copy(struct field f, char *ret, size_t room)
+static bool field_copy(struct field f, char *ret, size_t size)
 {
-	if (!f.len || f.len >= room || memchr(f.text, 0, f.len))
+	if (!f.len || f.len >= size || memchr(f.text, 0, f.len))
 		return false;
 	memcpy(ret, f.text, f.len);
 	ret[f.len] = 0;
@@ -39,11 +39,11 @@ static bool is_octal_digit(char c)
 }
 
 /* The kernel writes blank, tab, newline and backslash as \ooo. */
-static bool field_copy_unescaped(struct field f, char *ret, size_t room)
+static bool field_copy_unescaped(struct field f, char *ret, size_t size)
 {
 	char *to = ret;
 
-	if (!field_copy(f, ret, room))
+	if (!field_copy(f, ret, size))
 		return false;
 	for (const char *from = ret; *from; to++) {
 		if (from[0] == '\\' && is_octal_digit(from[1]) && is_octal_digit(from[2]) && is_octal_digit(from[3])) {

@@ -85,7 +85,7 @@ static int check_python_names(const char *field, const json_t *names, is_name_fn
 
 		bytes += strlen(name) + 1;
 		if (!is(name))
-			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: \"%.60s\" is no such name; write one as Python does, like \"os.path\"", field, i,
+			return err_set(e, ERR_BAD_SPEC, "%s[%zu]: \"%.60s\" is not a valid name; write one as Python does, like \"os.path\"", field, i,
 				       name);
 	}
 	return bytes > most ? err_set(e, ERR_BAD_SPEC, "%s: more than %zuK of names", field, most / 1024) : 0;

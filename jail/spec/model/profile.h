@@ -1,5 +1,5 @@
 /*
- * profile.h - what a profile file says: rootfs, limits, ceilings, policy, mounts.
+ * profile.h - the settings of a profile: rootfs, limits, ceilings, policy, mounts.
  *
  * Pure: bytes in, struct out; the caller reads the file. All strings but `name`
  * are borrowed from `source`, which the profile owns; profile_done() frees it.

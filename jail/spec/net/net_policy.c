@@ -160,7 +160,8 @@ static int parse_secret_header(const char *text, struct net_secret_source *ret, 
 	const char *place;
 
 	if (!text[n] || n == 0 || n >= NET_SECRET_HEADER_MAX)
-		return err_set(e, ERR_BAD_SPEC, "header: \"%.60s\" is none; write \"Authorization: Bearer {}\"", text);
+		return err_set(e, ERR_BAD_SPEC,
+			       "header: \"%.60s\" is not a header; write \"Authorization: Bearer {}\"", text);
 	for (size_t i = 0; i < n; i++)
 		ret->header[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
 	if (strspn(ret->header, token) != n)
@@ -197,7 +198,7 @@ static int secret_from_json(const char *name, const json_t *from, struct net_sec
 	size_t                 n = strlen(name);
 
 	if (n == 0 || n >= NET_SECRET_NAME_MAX || strspn(name, of_variable) != n || (name[0] >= '0' && name[0] <= '9'))
-		return err_set(e, ERR_BAD_SPEC, "is no name of a variable: letters, digits and '_', at most %d", NET_SECRET_NAME_MAX - 1);
+		return err_set(e, ERR_BAD_SPEC, "is not a valid name of a variable: letters, digits and '_', at most %d", NET_SECRET_NAME_MAX - 1);
 	if (!json_is_object(from))
 		return err_set(e, ERR_BAD_SPEC, "expected an object with from, host and header");
 	if (fields_decode(secret_fields, from, &s, e) < 0)

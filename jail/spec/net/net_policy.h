@@ -1,5 +1,5 @@
 /*
- * net_policy.h - what a profile says about the network, and what a run gets of it
+ * net_policy.h - the network settings of a profile, and what a run gets of it
  *
  * The settings are the rows of `network` (brig-profile(5), NETWORK). They are
  * compiled into lists of rules, which are large and have no pointers, as brig-proxy
@@ -49,7 +49,7 @@ void net_policy_copy_ceiling(const struct net_policy *p, bool is_private, struct
 bool net_policy_allows_any_host(const struct net_policy *p);
 /*
  * The rules of one run. asked: texts; NULL: the rules are the profile's allow. Each must be covered by one rule of
- * allow or of the ceiling and by none of deny; the message of a refusal says what to change. Writes the first n rules
+ * allow or of the ceiling and by none of deny; the message of a refusal names what to change. Writes the first n rules
  * of *ret and leaves the memory behind them as it is.
  */
 must_use int net_policy_grant_rules(const struct net_policy *p, const char *profile, bool is_private,

@@ -106,7 +106,7 @@ int net_rule_add_path(struct net_rule *rule, const char *path, struct err *e)
 	if (rule->scheme == NET_SCHEME_TCP)
 		return err_set(e, ERR_BAD_SPEC, "\"%s\": tcp has no paths, since nothing looks inside", path);
 	if (!path_is_plain(path))
-		return err_set(e, ERR_BAD_SPEC, "\"%.200s\" is no beginning of a path: write \"/...\" in visible ASCII, at most %d bytes, "
+		return err_set(e, ERR_BAD_SPEC, "\"%.200s\" is not a valid path prefix: write \"/...\" in visible ASCII, at most %d bytes, "
 			       "without ?, #, \\, \".\" and \"..\"", path, NET_PATH_MAX - 1);
 	if (rule->paths == NET_PATHS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d paths in one rule", NET_PATHS_MAX);

@@ -190,7 +190,7 @@ static int parse_group(struct policy_parser *p)
 		return policy_err(p, "expected \"group NAME: calls\"");
 	snprintf(name, sizeof name, "%.*s", (int)len - 1, word);
 	if (!text_is_name(name))
-		return policy_err(p, "\"%s\" is no name for a group; use a-z, 0-9, '-'", name);
+		return policy_err(p, "\"%s\" is not a valid group name; use a-z, 0-9, '-'", name);
 	if (policy_parse_calls(p, &set) < 0 || policy_expect_end(p) < 0)
 		return -1;
 	known = policy_find_group(p, name);

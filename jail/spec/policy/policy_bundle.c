@@ -44,7 +44,7 @@ static int add_policy_file(struct policy_bundle *b, const char *name, policy_rea
 	if (policy_bundle_find(b, name))
 		return 0;
 	if (!text_is_name(name))
-		return err_set(e, ERR_BAD_SPEC, "\"%s\" is no name of a policy; use a-z, 0-9, '-', '_', '.'", name);
+		return err_set(e, ERR_BAD_SPEC, "\"%s\" is not a valid policy name; use a-z, 0-9, '-', '_', '.'", name);
 	if (b->n == POLICY_SOURCES_MAX - 1) /* one is reserved for the profile's lines */
 		return err_set(e, ERR_BAD_SPEC, "more than %d files", POLICY_SOURCES_MAX - 1);
 	if (read(context, name, &s->text, &s->len, e) < 0)

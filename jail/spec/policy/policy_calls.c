@@ -21,7 +21,7 @@ static int add_call_by_number(struct policy_parser *p, const char *word, struct 
 	char     name[16];
 
 	if (text_to_u64(word, &number) < 0 || number > POLICY_NEWEST_CALL)
-		return policy_err(p, "%s is no number of a system call; they go from 0 to %d", word,
+		return policy_err(p, "%s is not the number of a system call; they go from 0 to %d", word,
 				  POLICY_NEWEST_CALL);
 	snprintf(name, sizeof name, "%u", (unsigned)number);
 	return add_call(p, (int)number, name, set);
@@ -37,7 +37,7 @@ static int add_call_by_name(struct policy_parser *p, const char *word, struct po
 	if (number == POLICY_CALL_NOWHERE || (number == POLICY_CALL_UNKNOWN && perhaps))
 		return 0;
 	if (number < 0)
-		return policy_err(p, "\"%s\" is no system call known here; write its number, or ?%s if it may be missing", word, word);
+		return policy_err(p, "\"%s\" is not a known system call; write its number, or ?%s if it may be missing", word, word);
 	return add_call(p, number, word + perhaps, set);
 }
 

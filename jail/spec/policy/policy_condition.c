@@ -32,7 +32,7 @@ static int parse_values(struct policy_parser *p, struct values *ret)
 	*ret = (struct values){ 0 };
 	while (policy_peek_word(p) && !policy_is_keyword(policy_peek_word(p)))
 		if (!policy_value_for_each(policy_next_word(p), add_value, ret))
-			return policy_err(p, "\"%s\" is no value known here; write its number",
+			return policy_err(p, "\"%s\" is not a known value; write its number",
 					  p->words->word[p->at - 1].text);
 	if (ret->n == 0)
 		return policy_err(p, "expected values, like TCGETS or 0x5401");

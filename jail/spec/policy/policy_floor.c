@@ -103,7 +103,8 @@ static const struct {
 
 static const struct floor_value {
 	const char *call;
-	enum { NEVER, NEVER_BUT_UNIX, ONLY } kind; /* NEVER_BUT_UNIX: where argument 0 is AF_UNIX the row says nothing */
+	enum { NEVER, NEVER_BUT_UNIX,
+		ONLY } kind; /* NEVER_BUT_UNIX: where argument 0 is AF_UNIX the row does not apply */
 	unsigned    arg;
 	uint32_t    mask; /* the bits that are compared */
 	size_t      n;

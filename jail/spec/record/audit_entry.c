@@ -441,13 +441,13 @@ json_t *audit_entry_parse(const char *line, size_t len, struct audit_entry *ret,
 
 /* --- texts --- */
 
-struct room {
+struct bounded_text {
 	char  *to;
 	size_t len, max;
 	bool   full;
 };
 
-static void text_put(struct room *r, const char *bytes, size_t len)
+static void text_put(struct bounded_text *r, const char *bytes, size_t len)
 {
 	if (len > r->max - r->len)
 		r->full = true;
@@ -458,7 +458,7 @@ static void text_put(struct room *r, const char *bytes, size_t len)
 }
 
 /* Terminates the text and returns its length; 0 when something did not fit. */
-static size_t text_end(struct room *r)
+static size_t text_end(struct bounded_text *r)
 {
 	if (r->full)
 		r->len = 0;
@@ -477,7 +477,7 @@ static int text_put_json(const char *bytes, size_t len, void *into)
 
 size_t audit_json_to_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
-	struct room r = { line, 0, AUDIT_LINE_MAX, false };
+	struct bounded_text r = { line, 0, AUDIT_LINE_MAX, false };
 
 	if (ascii_dump(json, DUMP, text_put_json, &r) < 0)
 		r.full = true;
@@ -487,7 +487,7 @@ size_t audit_json_to_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 
 size_t audit_value_to_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
 {
-	struct room r = { text, 0, AUDIT_LINE_MAX, false };
+	struct bounded_text r = { text, 0, AUDIT_LINE_MAX, false };
 
 	if (json_is_string(value))
 		text_put(&r, json_string_value(value), json_string_length(value));
@@ -506,7 +506,7 @@ static bool word_needs_no_quotes(const char *text)
 }
 
 /* A text that is not plain is put in quotes and escaped as in the JSON line. */
-static void text_put_word(struct room *r, const char *text)
+static void text_put_word(struct bounded_text *r, const char *text)
 {
 	json_t *json;
 
@@ -522,7 +522,7 @@ static void text_put_word(struct room *r, const char *text)
 
 size_t audit_json_to_words(const json_t *json, char words[AUDIT_LINE_MAX + 1])
 {
-	struct room r = { words, 0, AUDIT_LINE_MAX, false };
+	struct bounded_text r = { words, 0, AUDIT_LINE_MAX, false };
 	char        text[AUDIT_LINE_MAX + 1];
 
 	for (const struct audit_row *row = audit_rows; row->name; row++) {

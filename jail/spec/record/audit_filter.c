@@ -34,7 +34,8 @@ static int err_unknown_reason(const char *value, struct err *e)
 
 	for (int i = 0; i < EXIT_REASONS && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", exit_reason_name((enum exit_reason)i));
-	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is none of %s, and no code of a refusal, like busy", value, list);
+	return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not one of %s, and not a code of a refusal, like busy", value,
+		       list);
 }
 
 static int parse_filter_value(const struct audit_row *row, const char *value, int64_t now_us, int64_t *number,
@@ -48,7 +49,7 @@ static int parse_filter_value(const struct audit_row *row, const char *value, in
 		return moment_parse_since(value, now_us, number) == 0
 			       ? 0
 			       : err_set(e, ERR_BAD_SPEC,
-					 "\"%.40s\" is no time like 10m, 2h, 3d, 2026-11-20 or 2026-11-20T14:00:00Z", value);
+					 "\"%.40s\" is not a time like 10m, 2h, 3d, 2026-11-20 or 2026-11-20T14:00:00Z", value);
 	case AUDIT_COUNT:
 		if (text_to_u64(value, &n) < 0 || n > UINT32_MAX)
 			return err_set(e, ERR_BAD_SPEC, "\"%.40s\" is not the number of a user", value);

@@ -167,7 +167,7 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 /* Returns how many connections did not fit. */
 static uint32_t put_connections(struct json_text *t, const struct net_report *n)
 {
-	uint32_t told = 0;
+	uint32_t written = 0;
 	size_t   left = RECORD_NETWORK_MAX;
 
 	json_text_raw(t, "[");
@@ -183,16 +183,16 @@ static uint32_t put_connections(struct json_text *t, const struct net_report *n)
 		json_text_comma(t);
 		json_text_raw(t, text);
 		left -= len + 1;
-		told++;
+		written++;
 	}
 	json_text_raw(t, "]");
-	return n->n - told;
+	return n->n - written;
 }
 
 static void put_network(struct json_text *t, const struct record *r)
 {
 	const struct net_report *n = r->network;
-	uint32_t                 untold;
+	uint32_t                 left_out;
 
 	if (!n) {
 		json_text_raw(t, "null");
@@ -200,8 +200,8 @@ static void put_network(struct json_text *t, const struct record *r)
 	}
 	json_text_raw(t, "{");
 	json_text_key(t, "connections");
-	untold = put_connections(t, n);
-	PUT("left_out", json_text_integer, (int64_t)n->left_out + untold);
+	left_out = put_connections(t, n);
+	PUT("left_out", json_text_integer, (int64_t)n->left_out + left_out);
 	PUT("refused", json_text_integer, net_report_count(n->refused));
 	PUT("failed", json_text_integer, net_report_count(n->failed));
 	PUT("bytes_in", json_text_integer, net_report_count(n->bytes_in));
