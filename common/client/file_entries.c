@@ -39,15 +39,6 @@ static enum file_entries_answer parse_header_bytes(struct file_entries *f, const
 	return ENTRIES_GO_ON;
 }
 
-static enum file_entries_answer parse_name_bytes(struct file_entries *f, const char *bytes, size_t n,
-					  const struct file_entries_reader *reader, void *owner, struct err *e)
-{
-	memcpy(f->name + f->name_at, bytes, n);
-	f->name_at += n;
-	f->name[f->name_at] = 0;
-	return f->name_at < f->entry.name_len ? ENTRIES_GO_ON : report_entry(f, reader, owner, e);
-}
-
 enum file_entries_answer file_entries_parse(struct file_entries *f, const char *bytes, size_t len,
 					   const struct file_entries_reader *reader, void *owner, struct err *e)
 {
@@ -61,9 +52,14 @@ enum file_entries_answer file_entries_parse(struct file_entries *f, const char *
 		if (f->left) {
 			f->left -= n;
 			r = !reader->bytes || reader->bytes(owner, bytes, n) ? ENTRIES_GO_ON : ENTRIES_ENOUGH;
+		} else if (header) {
+			r = parse_header_bytes(f, bytes, n, e);
 		} else {
-			r = header ? parse_header_bytes(f, bytes, n, e)
-				   : parse_name_bytes(f, bytes, n, reader, owner, e);
+			memcpy(f->name + f->name_at, bytes, n);
+			f->name_at += n;
+			f->name[f->name_at] = 0;
+			if (f->name_at == f->entry.name_len)
+				r = report_entry(f, reader, owner, e);
 		}
 		bytes += n;
 		len -= n;

@@ -210,24 +210,19 @@ static void handle_started(struct run_client *c, struct datagram *d)
 		run_send_stop(c);
 }
 
-static void handle_waiting(struct run_client *c, const json_t *event)
-{
-	if (c->state != RUN_WAITS)
-		return;
-	snprintf(c->id, sizeof c->id, "%s", event_text(event, "run"));
-	if (c->cancelled)
-		run_send_stop(c);
-	if (c->events->waiting)
-		c->events->waiting(c->owner, event_text(event, "why"));
-}
-
 static void handle_event(struct run_client *c, struct datagram *d)
 {
 	const json_t *event = d->answer.source;
 
 	switch (d->answer.event) {
 	case EVENT_waiting:
-		handle_waiting(c, event);
+		if (c->state != RUN_WAITS)
+			return;
+		snprintf(c->id, sizeof c->id, "%s", event_text(event, "run"));
+		if (c->cancelled)
+			run_send_stop(c);
+		if (c->events->waiting)
+			c->events->waiting(c->owner, event_text(event, "why"));
 		return;
 	case EVENT_opened:
 		if (c->events->opened)

@@ -6,6 +6,7 @@
 #include "fd.h"
 #include "member.h"
 #include "metrics.h"
+#include "run_id.h"
 #include "sealed.h"
 #include "wire.h"
 
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 enum {
@@ -72,7 +72,8 @@ static void execution_end(struct execution *x)
 	execution_add_waiter(x, &last);
 	for (a = TAILQ_FIRST(&x->waiters); a != &last; a = next) {
 		next = TAILQ_NEXT(a, link);
-		a->ended(a->owner, x);
+		if (a->ended)
+			a->ended(a->owner, x);
 	}
 	TAILQ_REMOVE(&x->waiters, &last, link);
 	/* not now: it may free x, which callers still use */
@@ -130,15 +131,6 @@ static void execution_on_ask_timer(void *owner)
 	elicitation_ask_open(owner);
 }
 
-/* Without a bridge the program's calls of tools fail, and the run goes on. */
-static void execution_open_tools(struct execution *x, int fd)
-{
-	if (fd < 0 || !x->mcp->broker)
-		fd_closep(&fd);
-	else
-		(void)!run_tools_open(&x->tools, x->mcp, fd, x->run.id, execution_on_tool_question, x);
-}
-
 /* --- messages of brigd --- */
 
 static void execution_on_started(void *owner, int fd[RUN_STREAMS])
@@ -146,7 +138,10 @@ static void execution_on_started(void *owner, int fd[RUN_STREAMS])
 	struct execution *x = owner;
 
 	queued_call_set_run(&x->queued, x->run.id);
-	execution_open_tools(x, fd_take(&fd[RUN_TOOLS]));
+	/* without a bridge the program's calls of tools fail, and the run goes on */
+	if (fd[RUN_TOOLS] >= 0 && x->mcp->broker)
+		(void)!run_tools_open(&x->tools, x->mcp, fd_take(&fd[RUN_TOOLS]), x->run.id, execution_on_tool_question,
+				      x);
 	execution_close_fds(x);
 	metrics_run_started(x->mcp->metrics);
 }
@@ -453,22 +448,11 @@ static void executions_forget_stale(void *owner)
 	loop_timer_clear(&all->mcp->loop, &all->stale);
 }
 
-/* A random UUID, for a run that has no id yet. */
-static void make_random_handle(char *ret, size_t len)
-{
-	unsigned char b[16] = { 0 };
-
-	(void)!getrandom(b, sizeof b, 0);
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(ret, len, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
-		 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
 bool execution_give_handle(struct execution *x)
 {
 	size_t            n = 0;
 	struct execution *other;
+	struct err        ignored;
 
 	if (*x->handle)
 		return true;
@@ -479,7 +463,7 @@ bool execution_give_handle(struct execution *x)
 	if (*x->run.id)
 		memcpy(x->handle, x->run.id, sizeof x->handle);
 	else
-		make_random_handle(x->handle, sizeof x->handle);
+		return run_id_make(x->handle, &ignored) == 0;
 	return true;
 }
 

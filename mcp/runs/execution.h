@@ -30,7 +30,7 @@ struct execution;
  * of ended().
  */
 struct waiter {
-	void                   (*ended)(void *owner, struct execution *x);
+	void                   (*ended)(void *owner, struct execution *x); /* NULL: it only keeps the run */
 	/*
 	 * A program waits for a person's consent. true: the client was asked, or the call has ended with the
 	 * question. NULL, or false: the client cannot ask.

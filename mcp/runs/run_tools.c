@@ -11,9 +11,10 @@
 /* More than the audit keeps. PROTOCOL_CALLS_MAX names fit into PROTOCOL_MAX, also when each character is escaped. */
 enum { NAME_BYTES = 128 };
 
-static void run_tools_report(struct run_tools *t)
+static void run_tools_report(void *owner)
 {
-	json_t *message = json_pack("{ss ss sb}", "op", "tools", "run", t->run, "waiting", t->is_waiting);
+	struct run_tools *t       = owner;
+	json_t           *message = json_pack("{ss ss sb}", "op", "tools", "run", t->run, "waiting", t->is_waiting);
 
 	loop_timer_clear(&t->mcp->loop, &t->report_timer);
 	if (json_array_size(t->ended))
@@ -29,11 +30,6 @@ static void run_tools_on_late(void *owner)
 
 	t->is_waiting = true;
 	run_tools_report(t);
-}
-
-static void run_tools_on_report_timer(void *owner)
-{
-	run_tools_report(owner);
 }
 
 static void run_tools_on_busy(void *owner, bool busy)
@@ -82,7 +78,7 @@ int run_tools_open(struct run_tools *t, struct mcp *m, int fd, const char *run, 
 
 	*t = (struct run_tools){ .mcp = m, .run = run, .asks = asks, .owner = owner, .ended = json_array() };
 	t->late = (struct loop_timer){ .due = run_tools_on_late, .owner = t };
-	t->report_timer = (struct loop_timer){ .due = run_tools_on_report_timer, .owner = t };
+	t->report_timer = (struct loop_timer){ .due = run_tools_report, .owner = t };
 	if (tool_bridge_open(&t->bridge, m->broker, fd, run, &events, t, &ignored) == 0)
 		return 0;
 	run_tools_done(t);

@@ -256,15 +256,10 @@ static struct execution *find_run_by_request_state(const struct call *c)
 	return NULL;
 }
 
-static void ignore_end(void *owner, struct execution *x)
-{
-	(void)owner, (void)x;
-}
-
 void call_resume_wait(struct call *c)
 {
 	struct execution *x         = find_run_by_request_state(c);
-	struct waiter     meanwhile = { .ended = ignore_end };
+	struct waiter     meanwhile = { 0 };
 	struct rpc_error  e;
 
 	if (!x) {

@@ -11,6 +11,7 @@
 #include "network_summary.h"
 #include "paths.h"
 #include "result.h"
+#include "run_id.h"
 #include "summary.h"
 #include "text.h"
 #include "why.h"
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,28 +31,17 @@ enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_N
 
 /* --- the record --- */
 
-/* For a run to which brigd gave no id. */
-static void make_run_id(char id[RUN_ID_LEN + 1])
-{
-	unsigned char b[16] = { 0 };
-
-	(void)!getrandom(b, sizeof b, 0);
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(id, RUN_ID_LEN + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-		 b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
 /* A record of a run of which only the reason for its end is known. */
 static json_t *bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
 {
 	struct run_result result = RUN_RESULT_NONE;
 	struct record     record = { .profile = r->profile, .result = &result };
+	struct err        ignored;
 
 	if (*run)
 		snprintf(record.run_id, sizeof record.run_id, "%s", run);
 	else
-		make_run_id(record.run_id);
+		(void)!run_id_make(record.run_id, &ignored); /* brigd gave it none */
 	result.reason = reason;
 	result.why    = *why;
 	return record_to_json(&record);

@@ -44,15 +44,12 @@ static json_t *ask_close(struct brigd *server, const char *session, struct err *
 	return ask_on_connection(server, json_pack("{ss ss}", "op", "close", "session", session), e);
 }
 
-static int close_main(int argc, char **argv)
-{
-	return exchange_main(argc, argv, &(struct exchange){
-		.line  = "brig session close [--json] SESSION",
-		.what  = "Close a session: everything in it ends, and its files are gone.",
-		.words = 1,
-		.ask   = ask_close,
-	});
-}
+static const struct exchange close_exchange = {
+	.line  = "brig session close [--json] SESSION",
+	.what  = "Close a session: everything in it ends, and its files are gone.",
+	.words = 1,
+	.ask   = ask_close,
+};
 
 /* --- interrupt --- */
 
@@ -109,15 +106,12 @@ static json_t *ask_interrupt(struct brigd *server, const char *word, struct err 
 	return reply;
 }
 
-static int interrupt_main(int argc, char **argv)
-{
-	return exchange_main(argc, argv, &(struct exchange){
-		.line  = "brig session interrupt [--json] SESSION|RUN",
-		.what  = "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.",
-		.words = 1,
-		.ask   = ask_interrupt,
-	});
-}
+static const struct exchange interrupt_exchange = {
+	.line  = "brig session interrupt [--json] SESSION|RUN",
+	.what  = "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.",
+	.words = 1,
+	.ask   = ask_interrupt,
+};
 
 /* --- list --- */
 
@@ -165,15 +159,12 @@ static json_t *ask_sessions(struct brigd *server, const char *word, struct err *
 	return reply;
 }
 
-static int list_main(int argc, char **argv)
-{
-	return exchange_main(argc, argv, &(struct exchange){
-		.line  = "brig session list [--json]",
-		.what  = "List your sessions in the service; root sees those of all users.",
-		.ask   = ask_sessions,
-		.print = print_sessions,
-	});
-}
+static const struct exchange list_exchange = {
+	.line  = "brig session list [--json]",
+	.what  = "List your sessions in the service; root sees those of all users.",
+	.ask   = ask_sessions,
+	.print = print_sessions,
+};
 
 /* --- brig session --- */
 
@@ -182,6 +173,7 @@ static const struct verb {
 	const char *name, *called; /* in messages */
 	int       (*main)(int argc, char **argv);
 	const char *doc;
+	const struct exchange *exchange; /* instead of main */
 } verbs[] = {
 	{ "open",      "session open",      session_open_main,  "open a session: a jail that stays, for the calls of the others" },
 	{ "run",       "session run",       session_run_main,   "run Python in an interpreter that stays" },
@@ -189,10 +181,10 @@ static const struct verb {
 	{ "put",       "session put",       session_put_main,   "copy files into /workspace" },
 	{ "get",       "session get",       session_get_main,   "copy files out of /workspace" },
 	{ "files",     "session files",     session_files_main, "list files in /workspace" },
-	{ "interrupt", "session interrupt", interrupt_main,     "interrupt what is under way, as Ctrl-C does" },
-	{ "close",     "session close",     close_main,         "close a session: everything in it ends" },
-	{ "list",      "session list",      list_main,          "list your sessions" },
-	{ NULL, NULL, NULL, NULL },
+	{ "interrupt", "session interrupt", NULL,               "interrupt what is under way, as Ctrl-C does", &interrupt_exchange },
+	{ "close",     "session close",     NULL,               "close a session: everything in it ends", &close_exchange },
+	{ "list",      "session list",      NULL,               "list your sessions", &list_exchange },
+	{ 0 },
 };
 /* clang-format on */
 
@@ -224,5 +216,5 @@ int session_main(int argc, char **argv)
 		return command_print_error("session", &e, STATUS_USAGE);
 	}
 	argv[1] = (char *)v->called;
-	return v->main(argc - 1, argv + 1);
+	return v->main ? v->main(argc - 1, argv + 1) : exchange_main(argc - 1, argv + 1, v->exchange);
 }
