@@ -1,9 +1,9 @@
 /*
- * err.h - what went wrong, told once.
+ * err.h - what went wrong, reported once.
  *
  * An err is a plain value: no heap, no pointers. It can live on any stack,
  * be written through a pipe by a half-built jail, and be compared in a test.
- * The function that notices the failure says what it was doing; callers that
+ * The function that notices the failure names what it was doing; callers that
  * know more prefix it with err_wrap(). Only main() and the loops print.
  */
 #pragma once

@@ -142,7 +142,7 @@ char *text_from_milli(uint64_t milli, char *buf, size_t len)
 	return buf;
 }
 
-static bool is_identifier_letter(char c)
+bool text_is_identifier_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -154,7 +154,7 @@ bool text_is_module(const char *text)
 	if (strlen(text) > 100)
 		return false;
 	for (; *text; text++) {
-		if (*text == '.' ? begins : !is_identifier_letter(*text) && (begins || *text < '0' || *text > '9'))
+		if (*text == '.' ? begins : !text_is_identifier_letter(*text) && (begins || *text < '0' || *text > '9'))
 			return false;
 		begins = *text == '.';
 	}
@@ -255,6 +255,20 @@ int text_hex_digit(char c)
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool text_is_visible_ascii(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= 0x20 || *text >= 0x7f)
+			return false;
+	return true;
+}
+
+void text_put_hex(const unsigned char *bytes, size_t n, char *ret)
+{
+	for (size_t i = 0; i < n; i++)
+		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
 bool text_has_control(const char *text)

@@ -32,6 +32,9 @@ bool text_is_utf8(const void *bytes, size_t len);
 bool text_ends_in(const char *text, const char *tail); /* with something before it */
 int  text_hex_digit(char c); /* 0 to 15, of either case; -1: it is another character */
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
+bool text_is_visible_ascii(const char *text); /* no blanks either */
+bool text_is_identifier_letter(char c); /* a letter of ASCII, or '_' */
+void text_put_hex(const unsigned char *bytes, size_t n, char *ret); /* 2 * n digits and NUL */
 
 /* Valid UTF-8 without characters that a terminal obeys: controls (C1 too), separators of lines, changes of direction. */
 bool text_is_plain(const char *text);

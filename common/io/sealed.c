@@ -72,7 +72,7 @@ int sealed_check(int fd, size_t max, size_t *len, struct err *e)
 	struct stat st;
 
 	if (seals < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(e, ERR_BAD_SPEC, "is no memory file (memfd_create)");
+		return err_set(e, ERR_BAD_SPEC, "is not a memory file (memfd_create)");
 	if ((seals & SEALS) != SEALS)
 		return err_set(e, ERR_BAD_SPEC, "is not sealed: F_SEAL_WRITE, F_SEAL_SHRINK and F_SEAL_GROW are needed");
 	if (st.st_size < 0 || (size_t)st.st_size > max)

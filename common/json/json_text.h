@@ -3,7 +3,7 @@
  *
  * For messages of every run: a jansson tree would be a hundred allocations that
  * are dumped once and freed. Commas are added automatically, brackets are the
- * caller's. json_text_finish() tells whether all has fitted.
+ * caller's. json_text_finish() returns whether all has fitted.
  */
 #pragma once
 #include "defs.h"

@@ -30,7 +30,7 @@ must_use json_t *program_report_parse(enum program_report_kind kind, const void 
 
 /* Copies the report of a run into its record (record.h). Not exit_code: the record has the kernel's. An error that the record has stays. */
 void program_report_copy_to_record(json_t *record, const json_t *report);
-/* For bytes that are not a report: puts a warning that says why into the record. */
+/* For bytes that are not a report: puts a warning with the reason into the record. */
 void program_report_set_warning(json_t *record, const struct err *why);
 
 /* Whether the text is base64 and nothing else, as bundles must have it for image/png, image/jpeg and application/pdf. "" is not. */

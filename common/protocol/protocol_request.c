@@ -237,7 +237,7 @@ static int check_session_call_keys(const struct protocol_request *r, struct deni
 		while (*may && strcmp(*may, key) != 0)
 			may++;
 		if (!*may)
-			return deny(d, DENIAL_bad_field, key, "cannot be said in a call of a session");
+			return deny(d, DENIAL_bad_field, key, "cannot be set in a call of a session");
 	}
 	if (json_object_get(r->source, "mode") && r->mode != MODE_report)
 		return deny(d, DENIAL_bad_field, "mode", "is \"report\" in a session");

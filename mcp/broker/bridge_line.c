@@ -59,7 +59,7 @@ static int parse_request_members(struct bridge_request *r, struct err *e)
 	if (!json_is_integer(id) || (r->id = json_integer_value(id)) <= 0)
 		return err_set(e, ERR_PROTOCOL, "id: expected a positive whole number");
 	if (r->op == BRIDGE_OPS)
-		return err_set(e, ERR_PROTOCOL, "op: there is no such one");
+		return err_set(e, ERR_PROTOCOL, "op: unknown");
 	if (parse_request_text(r, e) < 0 || (ops[r->op].max && parse_request_max(r, e) < 0))
 		return -1;
 	if (ops[r->op].args && !json_is_object(r->args = json_object_get(r->source, "args")))

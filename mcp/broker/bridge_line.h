@@ -1,5 +1,5 @@
 /*
- * bridge_line.h - what a program says on its bridge, and what it is answered: JSON, a line each. Pure.
+ * bridge_line.h - requests of a program on its bridge, and their answers: JSON, a line each. Pure.
  *
  * A line of a program is hostile. It has at most BRIDGE_LINE_MAX bytes, nests at most 64 deep, and has every key of its op and
  * no other. The bridge is closed at a line that does not comply.

@@ -154,7 +154,7 @@ static void handle_response(struct rpc_client *c, const struct rpc_message *m)
 	else if (json_is_string(json_object_get(m->error, "message")))
 		rpc_ask_end(a, RPC_END_ERROR, m->error, NULL);
 	else
-		rpc_ask_end(a, RPC_END_LIMIT, NULL, "it is none of JSON-RPC");
+		rpc_ask_end(a, RPC_END_LIMIT, NULL, "its answer is not valid JSON-RPC");
 }
 
 static void handle_request(struct rpc_client *c, const struct rpc_message *m)

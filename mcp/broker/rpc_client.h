@@ -20,7 +20,7 @@ enum rpc_end { RPC_END_RESULT, RPC_END_ERROR, RPC_END_TIMEOUT, RPC_END_LIMIT, RP
 
 /* One request. Its owner fills the first three; it is forgotten when it is answered. */
 struct rpc_ask {
-	/* said: the result or the error object, borrowed. For other ends it is NULL, and why is a sentence. */
+	/* reply: the result or the error object, borrowed. For other ends it is NULL, and why is a sentence. */
 	void                (*answered)(void *owner, enum rpc_end end, const json_t *reply, const char *why);
 	void                (*progress)(void *owner, const json_t *params); /* NULL: not wanted */
 	void                 *owner;
@@ -61,7 +61,7 @@ void         rpc_client_hang_up(struct rpc_client *c);
 
 /* Takes params over. ms: the time-out; 0: none. false: the server has left too much unread, and nothing is sent. */
 must_use bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms);
-/* The answer is not wanted any more. cancel: the server is told so. May be called on one that was not asked. */
+/* The answer is not wanted any more. cancel: the server gets a notification. May be called on one that was not asked. */
 void          rpc_ask_forget(struct rpc_ask *a, bool cancel);
 void          rpc_client_notify(struct rpc_client *c, const char *method, json_t *params); /* a notification; takes params over */
 void          rpc_client_send_line(struct rpc_client *c, char *line, size_t len);        /* any line; takes it over */

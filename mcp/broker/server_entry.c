@@ -19,19 +19,14 @@ static bool is_python_keyword(const char *text)
 	return snprintf(padded, sizeof padded, " %s ", text) < (int)sizeof padded && strstr(words, padded);
 }
 
-static bool is_name_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 void python_identifier(const char *name, char *ret, size_t max)
 {
 	size_t n = 0;
 
-	if (!is_name_letter(*name) && n < max)
+	if (!text_is_identifier_letter(*name) && n < max)
 		ret[n++] = '_';
 	for (; *name && n < max; name++)
-		ret[n++] = is_name_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
+		ret[n++] = text_is_identifier_letter(*name) || (*name >= '0' && *name <= '9') ? *name : '_';
 	ret[n] = 0;
 	if (is_python_keyword(ret) && n < max)
 		strcpy(ret + n, "_");
@@ -45,7 +40,7 @@ static const char *find_variable_end(const char *p, size_t *name_len, const char
 	const char *end = strchr(p, '}');
 
 	*name_len = 0;
-	while (is_name_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
+	while (text_is_identifier_letter(p[*name_len]) || (*name_len && p[*name_len] >= '0' && p[*name_len] <= '9'))
 		++*name_len;
 	*preset = begins_with(p + *name_len, ":-") ? p + *name_len + 2 : NULL;
 	if (!end || !*name_len || (!*preset && p[*name_len] != '}'))

@@ -1,5 +1,5 @@
 /*
- * server_process.h - the process of one server: started as its entry says, spoken to over pipes, ended with its process group.
+ * server_process.h - the process of one server: started by its entry, connected by pipes, ended with its process group.
  *
  * It has the rights of brig-mcp and is in no jail. From brig-mcp's environment it gets only what most programs need (PATH,
  * HOME, a locale, proxies), and then the variables of its entry; it inherits no other descriptors than its three pipes. It

@@ -3,6 +3,7 @@
 #include "tool_audit.h"
 
 #include "exact.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,8 +92,7 @@ void tool_audit_digest_arguments(const json_t *arguments, char ret[65])
 	SHA256_Init(&sha);
 	SHA256_Update(&sha, text ? text : "", text ? len : 0);
 	SHA256_Final(sum, &sha);
-	for (size_t i = 0; i < sizeof sum; i++)
-		snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+	text_put_hex(sum, sizeof sum, ret);
 	free(text);
 }
 

@@ -148,7 +148,7 @@ static void item_answer(struct bridge_item *i, json_t *body, enum tool_outcome o
 
 /* --- calls --- */
 
-static void begin_held_calls(struct tool_bridge *b);
+static void begin_held_calls(void *owner);
 
 static void on_call_ended(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome)
 {
@@ -160,7 +160,7 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 {
 	struct tool_bridge *b = owner;
 	static const char *const keys[] = { "progress", "total", "message" };
-	json_t             *told = json_object(), *line;
+	json_t             *progress = json_object(), *line;
 	size_t              len = 0;
 	char               *text;
 
@@ -168,9 +168,9 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 		json_t *value = json_object_get(params, keys[k]);
 
 		if (k < 2 ? json_is_number(value) : json_is_string(value))
-			json_object_set(told, keys[k], value);
+			json_object_set(progress, keys[k], value);
 	}
-	line = json_pack("{sI so}", "id", (json_int_t)item_of_call(c)->id, "progress", told);
+	line = json_pack("{sI so}", "id", (json_int_t)item_of_call(c)->id, "progress", progress);
 	text = rpc_dump(line, &len);
 	json_decref(line);
 	if (len < 16 * KIB && !output_waits(&b->out)) /* progress that cannot be sent now is dropped */
@@ -246,8 +246,9 @@ static struct bridge_item *first_held_call(const struct tool_bridge *b)
 }
 
 /* Begins held calls, oldest first. A call that ends at once calls this function again, which must not recurse. */
-static void begin_held_calls(struct tool_bridge *b)
+static void begin_held_calls(void *owner)
 {
+	struct tool_bridge *b = owner;
 	struct bridge_item *i;
 
 	if (b->goes_on)
@@ -259,11 +260,6 @@ static void begin_held_calls(struct tool_bridge *b)
 		begin_call(i, i->text, args);
 	}
 	b->goes_on = false;
-}
-
-static void on_rate_timer(void *owner)
-{
-	begin_held_calls(owner);
 }
 
 static void hold_call(struct bridge_item *i, const struct bridge_request *r)
@@ -450,7 +446,7 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 					.progress = on_call_progress, .asks = on_consent_needed, .is_gone = is_program_gone, .owner = b };
 	b->due    = (double)broker->settings.calls_rate * BURST_S;
 	b->due_us = monotonic_us();
-	b->pace   = (struct loop_timer){ .due = on_rate_timer, .owner = b };
+	b->pace   = (struct loop_timer){ .due = begin_held_calls, .owner = b };
 	TAILQ_INIT(&b->items);
 	output_open(&b->out, fd);
 	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = on_readable, .owner = b };
@@ -464,7 +460,7 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 	return -1;
 }
 
-/* Calls that are under way are dropped: their servers are told to stop. */
+/* Calls that are under way are dropped: their servers are asked to stop. */
 void tool_bridge_close(struct tool_bridge *b)
 {
 	struct bridge_item *i;

@@ -72,7 +72,7 @@ static enum tool_verdict verdict_by_hints(const struct catalog_tool *t, char *wh
 		snprintf(why, len, "it destroys nothing (destructiveHint)");
 		return TOOL_ALLOW;
 	}
-	snprintf(why, len, "it may change or destroy something: it does not say that it only reads");
+	snprintf(why, len, "it may change or destroy something: it is not marked as read-only");
 	return TOOL_ASK;
 }
 

@@ -16,7 +16,7 @@ enum {
 	START_MS   = 30 * 1000, /* npx may have to fetch it */
 	PROBE_MS   = 3 * 1000,
 	PAGES_MAX  = 200,
-	RELIST_MS  = 1000, /* between two fetches of the list, however often the server says that it has changed */
+	RELIST_MS  = 1000, /* between two fetches of the list, however often the server reports a change */
 	REST_MS    = 1000,
 	RESTS_MAX  = 6,    /* doublings */
 	LINES_LOGGED_MAX = 50,
@@ -237,7 +237,7 @@ static json_t *add_request_meta(const struct tool_server *s, json_t *params)
 	return params;
 }
 
-/* A tool that was once not read-only, or once destructive, stays so whatever a later list says: the policy relies on it. */
+/* A tool that was once not read-only, or once destructive, stays so whatever a later list has: the policy relies on it. */
 static void remember_strict_hints(struct tool_server *s)
 {
 	for (size_t i = 0; i < s->catalog.n && json_object_size(s->strict) < 5 * CATALOG_MAX; i++) {

@@ -43,7 +43,7 @@ static json_t *join_text_blocks(const json_t *content)
 	return made;
 }
 
-/* --- what is no text --- */
+/* --- blocks that are not text --- */
 
 static const char *mime_type_or(const json_t *of, const char *unsaid)
 {
@@ -99,7 +99,7 @@ static char *tool_error_text(const json_t *content)
 
 	if (made && !*made) {
 		free(made);
-		made = strdup("the tool has failed, and does not say why");
+		made = strdup("the tool has failed, and gives no reason");
 	}
 	json_decref(text);
 	return made;

@@ -34,5 +34,5 @@ enum route admission_choose_route(const struct admission *a, const struct http_h
 
 bool admission_allows_host(const struct admission *a, const char *host);
 bool admission_allows_origin(const struct admission *a, const char *origin);
-/* Is this an origin of --allow-origin? Its pages are told (CORS) that they may read the answer. */
+/* Is this an origin of --allow-origin? Its pages may read the answer (CORS). */
 bool admission_is_listed_origin(const struct admission *a, const char *origin);

@@ -94,9 +94,9 @@ static bool is_header_value(const char *value, size_t len)
 void head_check_header(struct http_head *h, const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	if (!is_header_name(name, name_len))
-		head_set_fault(h, "This is no name of a header:", name);
+		head_set_fault(h, "Invalid header name:", name);
 	else if (!is_header_value(value, value_len))
-		head_set_fault(h, "There is a control character in the header", name);
+		head_set_fault(h, "A control character in the header", name);
 }
 
 void head_store_header(struct http_head *h, const char *name, const char *value)

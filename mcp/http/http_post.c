@@ -5,6 +5,7 @@
 #include "method.h"
 #include "metrics.h"
 #include "named_session.h"
+#include "text.h"
 #include "tool.h"
 
 #include <stdio.h>
@@ -182,20 +183,16 @@ static void post_set_failure(struct http_post *p, const json_t *id, struct rpc_e
 	json_decref(message);
 }
 
-static void events_close_up(struct http_post *p)
-{
-	p->events_len -= p->events_at;
-	memmove(p->events, p->events + p->events_at, p->events_len);
-	p->events_at = 0;
-}
-
 static void post_append_event_bytes(struct http_post *p, const char *text, size_t len)
 {
 	size_t room = p->events_room ? p->events_room : 1024;
 	char  *grown;
 
-	if (p->events_at)
-		events_close_up(p);
+	if (p->events_at) { /* what was sent makes room */
+		p->events_len -= p->events_at;
+		memmove(p->events, p->events + p->events_at, p->events_len);
+		p->events_at = 0;
+	}
 	while (room < p->events_len + len)
 		room *= 2;
 	grown = p->events_len + len > EVENTS_MAX ? NULL : room == p->events_room ? p->events : realloc(p->events, room);
@@ -322,8 +319,7 @@ static void make_session_id(struct http_post *p)
 
 	if (p->head.session_id || getrandom(raw, sizeof raw, 0) != sizeof raw)
 		return;
-	for (size_t i = 0; i < sizeof raw; i++)
-		(void)snprintf(p->session + 2 * i, 3, "%02x", raw[i]);
+	text_put_hex(raw, sizeof raw, p->session);
 }
 
 /* A client that changes the mark in its id misleads only itself. */
@@ -346,13 +342,6 @@ static void post_set_session_owner(struct http_post *p)
 	if (head_has_own_session_id(&p->head))
 		(void)snprintf(p->channel.owner, sizeof p->channel.owner, "%s/%s", p->channel.principal,
 			       p->head.session_id);
-}
-
-/* Called after initialize, which has set channel.elicits. */
-static void mark_session_id_elicits(struct http_post *p)
-{
-	if (*p->session && p->channel.elicits)
-		strcat(p->session, elicits_mark);
 }
 
 enum MHD_Result http_post_end_session(struct http_post *p)
@@ -402,7 +391,8 @@ static void post_dispatch_message(struct http_post *p, struct rpc_message *m)
 	p->channel.elicits = !p->modern && p->channel.legacy >= REVISION_2025_06_18 && head_accepts_event_stream(&p->head) &&
 			     session_id_elicits(p->head.session_id);
 	dispatch_message_as(p->server->mcp, &p->channel, NULL, m, revision);
-	mark_session_id_elicits(p);
+	if (*p->session && p->channel.elicits) /* initialize has set it */
+		strcat(p->session, elicits_mark);
 }
 
 static void post_handle_single(struct http_post *p, json_t *source)
@@ -544,13 +534,13 @@ enum MHD_Result http_respond_text(struct http_post *p, int status, const char *t
 enum MHD_Result http_respond_refusal(struct http_post *p)
 {
 	bool                 unknown = p->refusal.status == 401;
-	json_t              *said    = json_pack("{ss ss*}", "error", p->refusal.text, "hint",
+	json_t              *body    = json_pack("{ss ss*}", "error", p->refusal.text, "hint",
 				 unknown ? "send the header Authorization: Bearer TOKEN" : NULL);
-	char                *text = said ? json_dumps(said, 0) : NULL;
+	char                *text = body ? json_dumps(body, 0) : NULL;
 	struct MHD_Response *r =
 		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
 
-	json_decref(said);
+	json_decref(body);
 	if (!r)
 		return MHD_NO;
 	response_add_header(r, "Content-Type", "application/json");

@@ -33,11 +33,6 @@ char *rules_decode_header_value(const char *value)
 
 #define modern revision_name((enum revision)REVISION_MODERN)
 
-static const json_t *message_version_claim(const struct rpc_message *m)
-{
-	return json_object_get(json_object_get(m->params, "_meta"), META_VERSION);
-}
-
 static int set_unsupported_version(struct rpc_error *e, const char *asked)
 {
 	(void)rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "Protocol version %.40s is not served; send %s", asked, modern);
@@ -63,7 +58,7 @@ static enum http_era era_of_header_version(const struct http_head *h, enum revis
 enum http_era rules_decide_era(const struct http_head *h, const struct rpc_message *m, enum revision *legacy,
 			struct rpc_error *e)
 {
-	const json_t *claimed = message_version_claim(m);
+	const json_t *claimed = json_object_get(json_object_get(m->params, "_meta"), META_VERSION);
 	const char   *version = json_string_value(claimed);
 
 	if (m->kind == RPC_RESPONSE || !claimed)
@@ -74,32 +69,27 @@ enum http_era rules_decide_era(const struct http_head *h, const struct rpc_messa
 	if (version && strcmp(version, h->protocol_version) != 0)
 		return rpc_error_set(
 			e, RPC_HEADER_MISMATCH,
-			"The header MCP-Protocol-Version says %.40s, params._meta says %.40s; send the same in both",
+			"The header MCP-Protocol-Version has %.40s, params._meta has %.40s; send the same in both",
 			h->protocol_version, version);
 	return HTTP_ERA_MODERN;
 }
 
 /* --- the headers that repeat the body --- */
 
-static bool text_equals_json(const char *text, const json_t *value)
-{
-	return strlen(text) == json_string_length(value) && !strcmp(text, json_string_value(value));
-}
-
 static int check_header_equals(const char *name, const char *header, const json_t *body, struct rpc_error *e)
 {
-	char *said;
+	char *value;
 	bool  same;
 
 	if (!header)
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must say what the body says",
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is missing; it must match the body",
 				     name);
-	said = rules_decode_header_value(header);
-	if (!said)
+	value = rules_decode_header_value(header);
+	if (!value)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not valid base64 of UTF-8 text", name);
-	same = text_equals_json(said, body);
-	free(said);
-	return same ? 0 : rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s is not what the body says", name);
+	same = strlen(value) == json_string_length(body) && !strcmp(value, json_string_value(body));
+	free(value);
+	return same ? 0 : rpc_error_set(e, RPC_HEADER_MISMATCH, "The header %s does not match the body", name);
 }
 
 /* The parameter that Mcp-Name repeats; NULL: the method has none. */
@@ -123,9 +113,9 @@ static int check_standard_headers(const struct http_head *h, const struct rpc_me
 
 	if (!h->mcp_method)
 		return rpc_error_set(e, RPC_HEADER_MISMATCH,
-				     "The header Mcp-Method is missing; it must say what the body says");
+				     "The header Mcp-Method is missing; it must match the body");
 	if (strcmp(h->mcp_method, m->method) != 0)
-		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method is not what the body says");
+		return rpc_error_set(e, RPC_HEADER_MISMATCH, "The header Mcp-Method does not match the body");
 	return json_is_string(name) ? check_header_equals("Mcp-Name", h->mcp_name, name, e) : 0;
 }
 
@@ -139,13 +129,13 @@ int rules_check_headers(const struct http_head *h, const struct rpc_message *m, 
 
 int rules_check_param_header(const struct http_head *h, const char *name, const json_t *argument, struct rpc_error *e)
 {
-	const char *said = head_find_param(h, name);
+	const char *value = head_find_param(h, name);
 	char        header[64];
 
 	(void)snprintf(header, sizeof header, "Mcp-Param-%.40s", name);
 	if (json_is_string(argument))
-		return check_header_equals(header, said, argument, e);
-	if (said && (!argument || json_is_null(argument)))
+		return check_header_equals(header, value, argument, e);
+	if (value && (!argument || json_is_null(argument)))
 		return rpc_error_set(e, RPC_HEADER_MISMATCH,
 				     "The header %s repeats an argument that is not in the body", header);
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * http_rules.h - the headers of a message, compared with its body.
  *
- * Pure. A proxy routes by the headers, this server works by the body. They must say the same, or a client could send
+ * Pure. A proxy routes by the headers, this server works by the body. They must match, or a client could send
  * the proxy one thing and the server another.
  */
 #pragma once

@@ -251,7 +251,7 @@ static int configure_admission(struct http_server *s, struct err *e)
 	s->admission.body_max     = RPC_MAX;
 	if (no_token && set->insecure_loopback && !inet_host_is_loopback(set->host))
 		return err_set(e, ERR_BAD_SPEC,
-			       "--insecure-loopback is for loopback addresses, and %s is none; say --host 127.0.0.1, "
+			       "--insecure-loopback needs a loopback address, not %s; use --host 127.0.0.1, "
 			       "or give a --token-file",
 			       set->host);
 	if (!(no_token && set->insecure_loopback) &&

@@ -2,13 +2,15 @@
 #define OPENSSL_SUPPRESS_DEPRECATED /* the one-shot SHA256() would link half of libcrypto for its providers */
 #include "http_token.h"
 
+#include "text.h"
+
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define TOKEN_HOW "make one with:  (umask 077; openssl rand -hex 32 >brig-token)  and say:  --token-file brig-token"
+#define TOKEN_HOW "make one with:  (umask 077; openssl rand -hex 32 >brig-token)  and use:  --token-file brig-token"
 
 static void sha256_of_text(const char *text, unsigned char ret[32])
 {
@@ -17,14 +19,6 @@ static void sha256_of_text(const char *text, unsigned char ret[32])
 	SHA256_Init(&sha);
 	SHA256_Update(&sha, text, strlen(text));
 	SHA256_Final(ret, &sha);
-}
-
-static bool is_visible_ascii(const char *text)
-{
-	for (; *text; text++)
-		if (*text <= 0x20 || *text >= 0x7f)
-			return false;
-	return true;
 }
 
 static int check_and_digest_token(unsigned char ret[32], const char *text, struct err *e)
@@ -38,7 +32,7 @@ static int check_and_digest_token(unsigned char ret[32], const char *text, struc
 	if (len < TOKEN_MIN)
 		return err_set(e, ERR_BAD_SPEC, "the bearer token has %zu characters and needs at least %d; " TOKEN_HOW,
 			       len, TOKEN_MIN);
-	if (len > TOKEN_MAX || !is_visible_ascii(text))
+	if (len > TOKEN_MAX || !text_is_visible_ascii(text))
 		return err_set(
 			e, ERR_BAD_SPEC,
 			"the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW,
@@ -59,7 +53,7 @@ static int parse_token_line(struct token *ret, char *line, unsigned number, stru
 			       "line %u: expected NAME TOKEN, a name of 1 to %d characters; " TOKEN_HOW, number,
 			       TOKEN_NAME_MAX);
 	(void)snprintf(row->name, sizeof row->name, "%.*s", (int)n, line);
-	if (!is_visible_ascii(row->name) ||
+	if (!text_is_visible_ascii(row->name) ||
 	    check_and_digest_token(row->digest, line + n + strspn(line + n, " \t"), e) < 0)
 		return err_wrap(e, "line %u", number);
 	ret->n++;

@@ -21,7 +21,7 @@ struct token {
 
 /*
  * text: a token, or lines of NAME TOKEN, one for each client; empty lines and those that begin with # count for
- * nothing. Refuses a token that is too short, or that no header can carry, and says how to make one.
+ * nothing. Refuses a token that is too short, or that no header can carry, and *e has how to make one.
  */
 must_use int token_parse(struct token *ret, const char *text, struct err *e);
 

@@ -77,21 +77,16 @@ static void on_stop_signal(void *owner)
 	line_channel_stop(owner);
 }
 
-/* A user at a terminal would wait for a prompt, which a server does not show. */
-static void print_terminal_hint(int in)
-{
-	if (isatty(in))
-		fputs("brig-mcp: waits for the messages of an MCP client on stdin, and is usually started by one; brig-mcp --check tries it out, "
-		      "Ctrl-D ends it\n", stderr);
-}
-
 static int serve_stdio_client(struct mcp *m, int in, int out, struct err *e)
 {
 	struct line_channel client;
 	struct stop         stop;
 	int                 r = -1;
 
-	print_terminal_hint(in);
+	if (isatty(in)) /* a user would wait for a prompt, which a server does not show */
+		fputs("brig-mcp: waits for the messages of an MCP client on stdin, and is usually started by one; "
+		      "brig-mcp --check tries it out, Ctrl-D ends it\n",
+		      stderr);
 	if (line_channel_open(&client, m, in, out, e) == 0 && stop_open(&stop, &m->loop, on_stop_signal, &client, e) == 0) {
 		r = loop_run(&m->loop, &m->ends, e);
 		stop_close(&stop);

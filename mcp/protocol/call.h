@@ -32,8 +32,8 @@ struct channel_ops {
 struct channel {
 	const struct channel_ops *ops;
 	enum revision             legacy;  /* the revision that initialize agreed on; before, REVISION_LEGACY_NEWEST */
-	bool                      elicits; /* its client said in initialize that it can ask a person */
-	bool                      has_roots; /* it said there that it has folders to show, over stdio */
+	bool                      elicits; /* its client declared in initialize that it can ask a person */
+	bool                      has_roots; /* it declared there that it has folders to show, over stdio */
 	/* owner of handles of runs: "stdio", or a digest of the bearer token */
 	char                      principal[64];
 	/* owner of sessions; "": the principal; over HTTP it has the MCP session, if there is one */
@@ -98,6 +98,6 @@ struct call *calls_find_by_id(struct mcp *m, const struct channel *ch, const jso
  */
 struct call *calls_find_to_cancel(struct mcp *m, const struct channel *ch, const json_t *id);
 void         calls_cancel_all(struct mcp *m, const struct channel *ch);
-/* Ends the calls of all channels with an error that says why. */
+/* Ends the calls of all channels with the reason as error. */
 void         calls_fail_all(struct mcp *m, const char *why);
 size_t       calls_count_of_method(const struct mcp *m, const char *method);

@@ -1,5 +1,5 @@
 /*
- * capabilities.h - what the first generation of the published server said about itself
+ * capabilities.h - what the first generation of the published server reports about itself
  */
 #pragma once
 #include "sandbox_info.h"

@@ -22,7 +22,7 @@ void metrics_count_refused(struct metrics *m, const char *code);
 /* brigd has opened a session of a client; the session is gone. */
 void metrics_session_opened(struct metrics *m);
 void metrics_session_ended(struct metrics *m);
-/* Cells that are ready, as brigd said last; the line is left out until this was called. */
+/* Cells that are ready, as brigd reported last; the line is left out until this was called. */
 void metrics_set_ready_cells(struct metrics *m, uint64_t n);
 
 uint64_t metrics_running_count(const struct metrics *m);

@@ -1,5 +1,5 @@
 /*
- * server_info.h - what this server says about itself: name, capabilities, and the text that a model reads first.
+ * server_info.h - what this server reports about itself: name, capabilities, and the text that a model reads first.
  */
 #pragma once
 #include "mcp.h"

@@ -19,15 +19,15 @@ enum { CONNECTIONS_MAX = 128, WAIT_MS = 60 * 1000, DELETE_TIMEOUT_MS = 400, LIST
 static int remote_configure(struct remote *r, const char *line, size_t len)
 {
 	struct err   e;
-	scoped_json *said = wire_parse(line, len, 512 * KIB, &e);
-	const char  *url  = json_string_value(json_object_get(said, "url")), *name;
+	scoped_json *start = wire_parse(line, len, 512 * KIB, &e);
+	const char  *url  = json_string_value(json_object_get(start, "url")), *name;
 	json_t      *value;
 
 	if (!url || !(r->url = strdup(url))) {
 		fprintf(stderr, "the first line: expected an address\n");
 		return -1;
 	}
-	json_object_foreach(json_object_get(said, "headers"), name, value)
+	json_object_foreach(json_object_get(start, "headers"), name, value)
 	{
 		char              *header = NULL;
 		struct curl_slist *more   = NULL;
@@ -40,7 +40,7 @@ static int remote_configure(struct remote *r, const char *line, size_t len)
 			return -1;
 		r->headers = more;
 	}
-	if (json_is_true(json_object_get(said, "sse")))
+	if (json_is_true(json_object_get(start, "sse")))
 		r->sse.state = SSE_WANTED;
 	return 0;
 }
@@ -72,7 +72,7 @@ static void handle_client_line(struct remote *r, const char *line, size_t len)
 	scoped_rpc       m;
 
 	if (rpc_parse(&m, line, len, &e) < 0)
-		fprintf(stderr, "a line that is no message: %s\n", e.text);
+		fprintf(stderr, "not a message: %s\n", e.text);
 	else if (!handle_cancel(r, &m))
 		(void)exchange_post(r, &m, strndup(line, len));
 }

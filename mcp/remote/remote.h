@@ -3,7 +3,7 @@
  *
  * The first line is {"url": ..., "headers": {...}, "sse": false}. Each later line is a JSON-RPC message, which is sent as a
  * POST of Streamable HTTP, or of HTTP+SSE (sse.h). What the server answers, as one object or as a stream of events, is written
- * as lines. Every request gets an answer: an error that says why, if the server gives none.
+ * as lines. Every request gets an answer: an error with the reason, if the server gives none.
  */
 #pragma once
 #include "lines.h"

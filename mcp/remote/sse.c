@@ -53,7 +53,7 @@ char *sse_resolve_endpoint(const char *url, const char *text, size_t len, char *
 	else if (!from || !to || !copy)
 		snprintf(why, why_len, "out of memory");
 	else if (strlen(copy) != len || text_has_control(copy) || !(made = resolve_endpoint_url(from, to, url, copy)))
-		snprintf(why, why_len, "its endpoint is no address");
+		snprintf(why, why_len, "its endpoint is not a URL");
 	else if (!has_same_origin(from, to))
 		snprintf(why, why_len, "its endpoint %.200s has another origin than its address, and is not used", copy);
 	if (*why) {

@@ -2,7 +2,7 @@
  * artifacts.h - a directory for data that replies cannot have: large pictures, and kinds of data that clients do not
  * show.
  *
- * Clients ignore links to resources, so a reply tells the path. Names and bytes come from programs in jails: a file
+ * Clients ignore links to resources, so a reply has the path. Names and bytes come from programs in jails: a file
  * is always new, directly in the directory, not executable, and its name has plain letters only.
  */
 #pragma once

@@ -13,6 +13,6 @@ bool bundle_has_picture(const json_t *bundle);
 
 /*
  * The text that stands for it in the reply, clean; a new reference. A picture goes to the gallery. NULL: it has
- * nothing that can be told.
+ * nothing that can be shown as text.
  */
 json_t *bundle_add_to_reply(const json_t *bundle, struct images *g);

@@ -1,5 +1,5 @@
 /*
- * excerpt.h - the beginning and the end of a long text, and a sentence that says exactly how much is left out.
+ * excerpt.h - the beginning and the end of a long text, and a sentence with how much is left out.
  *
  * It is never cut inside a character.
  */

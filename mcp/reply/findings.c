@@ -34,7 +34,7 @@ static json_t *issues_to_sentences(const json_t *rows)
 	return list;
 }
 
-/* What a run would be told about these imports, if it had to be told. */
+/* Advice that a run would get if these imports failed. */
 static void add_import_recommendations(const json_t *imports, json_t *recommendations)
 {
 	static const struct advice_about about = { .has_stdin = true };

@@ -9,7 +9,7 @@
 
 /*
  * The object that validate_code answers with; new reference. x: a run of mode check that has ended. If the check
- * itself failed the object says so, and is not valid.
+ * itself failed the object has the error, and is not valid.
  */
 json_t *findings_json(const struct execution *x);
 

@@ -53,7 +53,7 @@ static const struct row {
 	{ NULL,                     "No route to host",                      ALWAYS,          NO_NETWORK },
 };
 
-/* How libraries say that one which they need is not there: what stands before its name. */
+/* Messages of libraries that miss another one: what stands before its name. */
 static const struct {
 	const char *type, *before, *after; /* after: what follows the name; "": anything that cannot be part of it */
 	bool        ends;                  /* and nothing follows that */

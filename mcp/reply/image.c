@@ -44,7 +44,7 @@ static bool parse_image_data_url(const json_t *value, struct image *ret)
 /* --- images in places where they cannot be shown --- */
 
 /*
- * Replaces each image inside of the value by words, as base64 tells a model nothing. Recursion is bounded: wire.h
+ * Replaces each image inside of the value by words, as base64 means nothing to a model. Recursion is bounded: wire.h
  * limits the nesting of reports.
  */
 static json_t *replace_nested_images(const json_t *value)

@@ -29,5 +29,5 @@ bool images_is_showable(const char *type, const char *data, size_t len);
  * reference: "[image/png, 4711 bytes, shown below]".
  */
 json_t *images_add(struct images *g, const char *type, const char *data, size_t len);
-/* For data that clients do not show: the same text, which says where it was saved, or that it is not shown. */
+/* For data that clients do not show: the same text, with the path of the file, or that it is not shown. */
 json_t *images_save_unshown(struct images *g, const char *type, const char *ending, const void *bytes, size_t len);

@@ -1,5 +1,5 @@
 /*
- * missing_module.h - a program has imported a module that is not there: tells which profile has it, or what there is
+ * missing_module.h - a program has imported a module that is not there: names the profile that has it, or what there is
  * instead
  */
 #pragma once

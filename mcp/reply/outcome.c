@@ -25,6 +25,13 @@
  */
 #define STREAM_DUMPED_MAX (3 * MIB)
 
+struct excerpt outcome_stream_excerpt(const struct outcome_stream *s, size_t len)
+{
+	return (struct excerpt){
+		s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL
+	};
+}
+
 void outcome_done(struct outcome *o)
 {
 	json_decref(o->record);
@@ -192,8 +199,8 @@ static void explain_host_path(struct outcome *o, const json_t *error, const stru
 
 static void explain_oom(struct outcome *o, const struct execution *x)
 {
-	const json_t *said  = json_object_get(o->record, "error");
-	const char   *above = strcmp(member_text(said, "type"), "LIMIT") == 0 ? member_text(said, "message") : "";
+	const json_t *error  = json_object_get(o->record, "error");
+	const char   *above = strcmp(member_text(error, "type"), "LIMIT") == 0 ? member_text(error, "message") : "";
 	uint64_t    limit = x->answer_form.memory_bytes;
 
 	if (*above) {

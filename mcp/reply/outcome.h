@@ -5,6 +5,7 @@
  * their texts are as the jail has sent them.
  */
 #pragma once
+#include "excerpt.h"
 #include "execution.h"
 #include "images.h"
 
@@ -44,6 +45,9 @@ struct outcome {
 	char          *traceback;  /* owned; clean, without most library frames; NULL: the program raised nothing */
 	size_t         traceback_len; /* bytes at the end of err.text that are the traceback, too; 0: it is not there */
 };
+
+/* len: of the text, which may lack its end. The excerpt borrows from s. */
+struct excerpt outcome_stream_excerpt(const struct outcome_stream *s, size_t len);
 
 void outcome_done(struct outcome *o);
 #define scoped_outcome scoped(outcome_done) struct outcome

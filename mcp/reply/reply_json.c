@@ -2,7 +2,6 @@
 #include "reply.h"
 
 #include "clean.h"
-#include "excerpt.h"
 #include "refused_summary.h"
 
 #include <stdlib.h>
@@ -42,16 +41,9 @@ static json_t *success_to_json(const struct outcome *o)
 	return json_boolean(strcmp(o->exit_reason, "exited") == 0 && !*o->error);
 }
 
-static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
-{
-	return (struct excerpt){
-		s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL
-	};
-}
-
 static json_t *brief_stream_to_json(const struct outcome_stream *s, size_t len)
 {
-	struct excerpt all  = excerpt_of(s, len);
+	struct excerpt all  = outcome_stream_excerpt(s, len);
 	char          *text = NULL;
 	size_t         n    = 0;
 	FILE          *out  = open_memstream(&text, &n);
@@ -71,27 +63,6 @@ static json_t *stream_to_json(const struct outcome_stream *s)
 	size_t fits = s->text ? clean_fit_escaped(s->text, s->len, 3 * MIB) : 0;
 
 	return json_stringn(s->text ? s->text : "", fits);
-}
-
-static json_t *stdout_to_json(const struct outcome *o)
-{
-	return stream_to_json(&o->out);
-}
-
-static json_t *stderr_to_json(const struct outcome *o)
-{
-	return stream_to_json(&o->err);
-}
-
-static json_t *brief_stdout_to_json(const struct outcome *o)
-{
-	return brief_stream_to_json(&o->out, o->out.len);
-}
-
-/* Without the traceback at its end, which has a key of its own. */
-static json_t *brief_stderr_to_json(const struct outcome *o)
-{
-	return brief_stream_to_json(&o->err, o->err.len - o->traceback_len);
 }
 
 static json_t *execution_time_to_json(const struct outcome *o)
@@ -172,7 +143,7 @@ static json_t *truncated_to_json(const struct outcome *o)
 
 static json_t *brief_truncated_to_json(const struct outcome *o)
 {
-	struct excerpt out = excerpt_of(&o->out, o->out.len), err = excerpt_of(&o->err, o->err.len - o->traceback_len);
+	struct excerpt out = outcome_stream_excerpt(&o->out, o->out.len), err = outcome_stream_excerpt(&o->err, o->err.len - o->traceback_len);
 
 	return excerpt_full_cost(&out) > BRIEF_OUTPUT || excerpt_full_cost(&err) > BRIEF_OUTPUT ? json_true()
 												: truncated_to_json(o);
@@ -255,6 +226,7 @@ enum source {
 	RAISED, /* the exception of the program; null if the tool has failed: then the record has brig's own error */
 	TEXT,   /* a text of the outcome at `offset`; null if it is empty */
 	JSON,   /* a value of the outcome at `offset`, or null */
+	STREAM, /* output of the program at `offset`; cut in its middle without detail */
 	MADE,   /* a function */
 };
 
@@ -264,7 +236,7 @@ enum source {
 static const struct row {
 	const char *key;
 	/*
-	 * ALWAYS: a published server has it. IF_PRESENT: if it says something, or with detail. IN_DETAIL: with detail
+	 * ALWAYS: a published server has it. IF_PRESENT: if it has a value, or with detail. IN_DETAIL: with detail
 	 */
 	enum when   when;
 	enum source source;
@@ -285,8 +257,8 @@ static const struct row {
 	{ "truncated",         IF_PRESENT, MADE,   .make = truncated_to_json, .brief = brief_truncated_to_json },
 	{ "execution_id",      ALWAYS,     TEXT,   .offset = AT(execution_id) },
 	{ "result",            ALWAYS,     JSON,   .offset = AT(result) },
-	{ "stdout",            ALWAYS,     MADE,   .make = stdout_to_json, .brief = brief_stdout_to_json },
-	{ "stderr",            ALWAYS,     MADE,   .make = stderr_to_json, .brief = brief_stderr_to_json },
+	{ "stdout",            ALWAYS,     STREAM, .offset = AT(out) },
+	{ "stderr",            ALWAYS,     STREAM, .offset = AT(err) }, /* the traceback at its end has a key of its own */
 	{ "displays",          IF_PRESENT, MADE,   .make = displays_to_json, .brief = brief_displays_to_json },
 	{ "written",           IF_PRESENT, TEXT,   .offset = AT(written) },
 	{ "execution_time",    ALWAYS,     MADE,   .make = execution_time_to_json },
@@ -333,6 +305,10 @@ static json_t *reply_row_value(const struct row *row, const struct outcome *o, b
 	case JSON:
 		value = *(json_t *const *)member;
 		return value ? json_incref((json_t *)value) : json_null();
+	case STREAM:
+		if (detail)
+			return stream_to_json(member);
+		return brief_stream_to_json(member, row->offset == AT(err) ? o->err.len - o->traceback_len : o->out.len);
 	case MADE:
 		return row->make(o);
 	}

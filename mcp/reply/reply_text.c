@@ -3,7 +3,6 @@
 #include "reply.h"
 
 #include "clean.h"
-#include "excerpt.h"
 #include "exact.h"
 #include "member.h"
 #include "network_summary.h"
@@ -146,13 +145,6 @@ static void print_first_line(FILE *out, const struct outcome *o)
 
 /* --- sections --- */
 
-static struct excerpt excerpt_of(const struct outcome_stream *s, size_t len)
-{
-	return (struct excerpt){
-		s->text ? s->text : "", len, s->tail, s->tail_len, s->bytes, *s->file ? s->file : NULL
-	};
-}
-
 /*
  * As Python writes it, so that 42 and '42', True and 1, a tuple and a list differ. JSON where images were taken out
  * of it; a text without quotes if its repr() was cut, or if it stands for an image.
@@ -229,10 +221,10 @@ static size_t collect_sections(const struct outcome *o, struct section list[SECT
 {
 	size_t n = 0;
 
-	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", excerpt_of(&o->out, o->out.len),
+	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", outcome_stream_excerpt(&o->out, o->out.len),
 		    NULL);
 	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr",
-		    excerpt_of(&o->err, o->err.len - o->traceback_len), NULL);
+		    outcome_stream_excerpt(&o->err, o->err.len - o->traceback_len), NULL);
 	add_clean_section(list, &n, "displayed", displays_to_text(o));
 	add_clean_section(list, &n, "traceback", o->traceback ? strdup(o->traceback) : NULL);
 	add_clean_section(list, &n, "result", result_to_text(o));

@@ -1,7 +1,7 @@
 /*
  * revision.h - the revisions of the Model Context Protocol, and what differs between them.
  *
- * "Modern" is 2026-07-28: no handshake, every request says its revision in
+ * "Modern" is 2026-07-28: no handshake, every request has its revision in
  * _meta. "Legacy" are the four before it: initialize, then requests. Which of
  * the two a request is, is decided for each request alone, never for a
  * connection: clients exist that probe with one and go on with the other.

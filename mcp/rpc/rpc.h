@@ -68,5 +68,5 @@ json_t *rpc_request(const json_t *id, const char *method, json_t *params);
 
 /* One line without its newline, malloc'ed; NULL when memory is short. */
 char *rpc_dump(const json_t *message, size_t *len);
-/* The same for a message to a client: an answer longer than RPC_OUT_MAX becomes an error that says so. */
+/* The same for a message to a client: an answer longer than RPC_OUT_MAX becomes an error. */
 char *rpc_dump_to_send(const json_t *message, size_t *len);

@@ -178,7 +178,7 @@ int setting_find_nearest(enum setting_spelling how, const char *name)
 	return best;
 }
 
-/* --- as options; and what else the command line can say --- */
+/* --- as options; and what else the command line has --- */
 
 static const char *const replies[] = { [REPLY_JSON] = "json", [REPLY_TEXT] = "text", NULL };
 static const char *const imports[] = { [IMPORTS_ADVISE] = "advise", [IMPORTS_ENFORCE] = "enforce", NULL };
@@ -202,7 +202,7 @@ static int set_from_transport(void *into, const struct option_row *row, const ch
 	const struct setting_source by       = { ORIGIN_OPTION, is_stdio ? "--stdio" : "--transport", true };
 
 	if (!is_stdio && strcmp(value, "http") != 0 && strcmp(value, "stdio") != 0)
-		return err_set(e, ERR_BAD_SPEC, "--transport: \"%.40s\" is none of stdio, http", value);
+		return err_set(e, ERR_BAD_SPEC, "--transport: expected stdio or http, not \"%.40s\"", value);
 	return setting_set(into, SETTING_http, &by, !is_stdio && *value == 'h' ? "true" : "false", e);
 }
 
@@ -235,7 +235,7 @@ int settings_parse_options(struct settings *s, int argc, char **argv, struct err
 
 	s->help = taken == OPTIONS_HELP;
 	if (taken >= 0 && taken + 1 < argc)
-		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is no option, and brig-mcp takes nothing else; see --help", argv[taken + 1]);
+		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is not an option, and brig-mcp takes no other arguments; see --help", argv[taken + 1]);
 	return taken == OPTIONS_FAILED ? -1 : 0;
 }
 

@@ -67,7 +67,7 @@ void settings_done(struct settings *s);
 
 /*
  * Reads all sources, strongest first, then checks whether the settings fit together; the files and the environment are read
- * here. With --help or --version only the options are read. *e says where a mistake was made and what to write.
+ * here. With --help or --version only the options are read. *e has where a mistake was made and what to write.
  */
 must_use int settings_load(struct settings *s, int argc, char **argv, struct err *e);
 /* The exit status after settings_load() has failed: 2, or 1 if an HTTP server has no token, or a weak one. */
@@ -139,6 +139,6 @@ enum dotenv_step { DOTENV_END, DOTENV_ROW, DOTENV_BAD };
 /* bytes: borrowed until dotenv_done(). */
 void dotenv_init(struct dotenv *d, const char *bytes, size_t len);
 void dotenv_done(struct dotenv *d);
-/* BAD: *e says what is wrong with line d->line. If memory is short the reading ends, with *e of kind LIMIT. */
+/* BAD: *e has what is wrong with line d->line. If memory is short the reading ends, with *e of kind LIMIT. */
 must_use enum dotenv_step dotenv_next(struct dotenv *d, struct err *e);
 #define scoped_dotenv scoped(dotenv_done) struct dotenv

@@ -30,7 +30,7 @@ static int judge_timeout(struct settings *s, struct err *e)
 	}
 	text_from_milli(s->timeout_ms, asked, sizeof asked);
 	text_from_milli(s->max_timeout_ms, most, sizeof most);
-	return err_set(e, ERR_BAD_SPEC, "%s: %s s is more than a call may ask for, %s s; say at least --max-timeout %s as well",
+	return err_set(e, ERR_BAD_SPEC, "%s: %s s is more than a call may ask for, %s s; set --max-timeout to %s or more as well",
 		       setting_source_name(s, SETTING_timeout_ms, option, sizeof option), asked, most, asked);
 }
 
@@ -38,7 +38,7 @@ static int judge_memory(const struct settings *s, struct err *e)
 {
 	if (!s->memory_bytes || s->memory_bytes >= 8 * MIB)
 		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: no Python starts in less than 8M; write 0 for what the profile says, or a size like 128m",
+	return err_set(e, ERR_BAD_SPEC, "%s: Python needs 8M or more; use 0 for the limit of the profile, or a size like 128m",
 		       s->where[SETTING_memory_bytes]);
 }
 
@@ -60,7 +60,7 @@ static int judge_profile(struct settings *s, struct err *e)
 
 	for (size_t i = 0; first && i < CHOICE_SWITCHES; i++)
 		if (choice_switches[i].id != first->id && choice_switch_is_on(s, &choice_switches[i]))
-			return err_set(e, ERR_BAD_SPEC, "%.120s: %.120s is switched on as well, and a run has one profile; say --profile NAME",
+			return err_set(e, ERR_BAD_SPEC, "%.120s: %.120s is switched on as well, and a run has one profile; use --profile NAME",
 				       s->where[choice_switches[i].id], s->where[first->id]);
 	if (first)
 		s->profile = first->profile;
@@ -128,20 +128,11 @@ static int judge_host(struct settings *s, struct err *e)
 		s->host = "127.0.0.1";
 	if (inet_parse_address(s->host, 0, &address, &len))
 		return 0;
-	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is no address; write one like 127.0.0.1, ::1 or 0.0.0.0",
+	return err_set(e, ERR_BAD_SPEC, "%s: \"%.80s\" is not an address; use one like 127.0.0.1, ::1 or 0.0.0.0",
 		       setting_source_name(s, SETTING_host, option, sizeof option), s->host);
 }
 
 #define TOKEN_HOW "make one: (umask 077; openssl rand -hex 32 >FILE)"
-
-/* What a header can carry, and nothing that is invisible. */
-static bool is_visible_ascii(const char *text)
-{
-	for (; *text; text++)
-		if (*text <= 0x20 || *text >= 0x7f)
-			return false;
-	return true;
-}
 
 static int judge_token(const struct settings *s, struct err *e)
 {
@@ -156,7 +147,7 @@ static int judge_token(const struct settings *s, struct err *e)
 			       SETTINGS_TOKEN_MIN);
 	if (s->token_file && strpbrk(s->token, " \t\n")) /* lines of NAME TOKEN, which the server reads when it starts */
 		return 0;
-	if (!is_visible_ascii(s->token))
+	if (!text_is_visible_ascii(s->token))
 		return err_set(e, ERR_DENIED, "%s: blanks and control characters cannot be sent as a token; " TOKEN_HOW, where);
 	if (strlen(s->token) < SETTINGS_TOKEN_MIN)
 		return err_set(e, ERR_DENIED, "%s: the token has %zu characters, at least %d are needed; " TOKEN_HOW, where,
@@ -177,10 +168,10 @@ static int judge_http(struct settings *s, struct err *e)
 	if (judge_host(s, e) < 0)
 		return -1;
 	if (s->insecure_loopback && !s->where[SETTING_token] && !inet_host_is_loopback(s->host))
-		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE",
+		return err_set(e, ERR_BAD_SPEC, "%s: %s can be reached from elsewhere, which needs a token; use --host 127.0.0.1 or --token-file FILE",
 			       s->where[SETTING_insecure_loopback], s->host);
 	if (!inet_host_is_loopback(s->host) && !json_array_size(s->allow_host))
-		add_note_if_set(s, SETTING_host, "who calls by another name than localhost or this address is refused; --allow-host NAME lets them in");
+		add_note_if_set(s, SETTING_host, "requests for another host name than localhost or this address are refused; --allow-host NAME allows one");
 	return judge_token(s, e);
 }
 
@@ -193,7 +184,7 @@ static int judge_sessions(struct settings *s, struct err *e)
 	if (s->imports != IMPORTS_ENFORCE && !json_array_size(s->allowed_imports))
 		return 0;
 	if (setting_is_set(s, SETTING_sessions) && s->sessions)
-		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; say --sessions 0 as well", setting_source_name(s, bound, option, sizeof option));
+		return err_set(e, ERR_BAD_SPEC, "%s: cannot be enforced in sessions; set --sessions 0 as well", setting_source_name(s, bound, option, sizeof option));
 	s->sessions = 0;
 	return 0;
 }
@@ -223,7 +214,7 @@ int settings_judge(struct settings *s, struct err *e)
 	if (judge_timeout(s, e) < 0 || judge_memory(s, e) < 0 || judge_allow_missing(s, e) < 0 || judge_profile(s, e) < 0 || judge_lists(s, e) < 0 ||
 	    judge_sessions(s, e) < 0 || judge_stdio_only(s, e) < 0)
 		return -1;
-	add_note_if_set(s, SETTING_container_mode, "every run is jailed, whatever this says");
+	add_note_if_set(s, SETTING_container_mode, "every run is jailed, whatever the value");
 	add_note_if_set(s, SETTING_container_image, "the profile names what a jail is made of; this is not used");
 	return judge_http(s, e);
 }

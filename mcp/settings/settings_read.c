@@ -48,7 +48,7 @@ static bool dotenv_is_blank(char c)
 
 static bool is_name_char(char c, bool first)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (!first && c >= '0' && c <= '9');
+	return text_is_identifier_letter(c) || (!first && c >= '0' && c <= '9');
 }
 
 static const char *dotenv_line_end(const struct dotenv *d)
@@ -236,7 +236,7 @@ static int set_from_variable(struct settings *s, enum setting_id id, const char 
 	if (!text)
 		return 0;
 	if (!origin_may_set(id, older, origin) && *text)
-		return err_set(e, ERR_BAD_SPEC, "%s: such a file does not decide that; say it as an option or in the environment", buf);
+		return err_set(e, ERR_BAD_SPEC, "%s: not allowed in this file; set it as an option or in the environment", buf);
 	return setting_set(s, id, &by, text, e);
 }
 
@@ -587,7 +587,7 @@ static int read_token_file(struct settings *s, struct err *e)
 	kept = json_stringn(b.data, b.len);
 	explicit_bzero(b.data, b.len); /* free() would leave most of it */
 	if (json_array_append_new(s->kept, kept) < 0 || strlen(json_string_value(kept)) != b.len)
-		return err_set(e, ERR_DENIED, "%s: %s is no text", s->where[SETTING_token], s->token_file);
+		return err_set(e, ERR_DENIED, "%s: %s is not text", s->where[SETTING_token], s->token_file);
 	s->token = json_string_value(kept);
 	return 0;
 }

@@ -114,12 +114,12 @@ static void print_check_line(struct check *k, const char *what, const char *text
 
 static int show_server_version(struct check *k, struct err *e)
 {
-	scoped_json  *said = check_ask(k, "server/discover", json_object(), e);
-	const json_t *self = json_object_get(json_object_get(said, "_meta"), META_SERVER);
+	scoped_json  *result = check_ask(k, "server/discover", json_object(), e);
+	const json_t *self = json_object_get(json_object_get(result, "_meta"), META_SERVER);
 	char          text[200];
 	int           n;
 
-	if (!said)
+	if (!result)
 		return -1;
 	n = snprintf(text, sizeof text, "%s %s; MCP", json_string_value(json_object_get(self, "name")),
 		     json_string_value(json_object_get(self, "version")));
@@ -132,15 +132,15 @@ static int show_server_version(struct check *k, struct err *e)
 
 static int show_tool_names(struct check *k, struct err *e)
 {
-	scoped_json *said = check_ask(k, "tools/list", json_object(), e);
+	scoped_json *result = check_ask(k, "tools/list", json_object(), e);
 	size_t       i;
 	json_t      *tool;
 	char         text[600] = "";
 	size_t       n         = 0;
 
-	if (!said)
+	if (!result)
 		return -1;
-	json_array_foreach(json_object_get(said, "tools"), i, tool)
+	json_array_foreach(json_object_get(result, "tools"), i, tool)
 		if (n < sizeof text)
 			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? ", " : "",
 					      json_string_value(json_object_get(tool, "name")));

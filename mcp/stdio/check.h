@@ -7,5 +7,5 @@
 #pragma once
 #include "settings.h"
 
-/* Prints each step when it is done. -1: something is missing or wrong; *e says what, and what to type. */
+/* Prints each step when it is done. -1: something is missing or wrong; *e has what, and what to type. */
 must_use int check_run(const struct settings *s, FILE *out, struct err *e);

@@ -228,7 +228,7 @@ static json_t *argument_schema(const struct field *f)
 		json_object_set_new(schema, "type", json_string("string"));
 	if (!*f->doc)
 		json_object_del(schema, "description");
-	/* a call out of bounds gets an error that says so; in the schema every model would have to read them */
+	/* a call out of bounds gets an error; in the schema every model would have to read them */
 	json_object_del(schema, "minimum");
 	json_object_del(schema, "maximum");
 	return schema;

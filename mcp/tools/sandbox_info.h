@@ -18,7 +18,7 @@ struct sandbox_info {
 /* The caller of a survey. Exactly one of the two functions is called, once. */
 struct sandbox_info_reader {
 	bool isolation; /* the layers are wanted; false: nothing is run, and the survey does not have them */
-	/* s: borrowed; NULL: why says why there is none. Must answer the call. */
+	/* s: borrowed; NULL: why has the reason. Must answer the call. */
 	void (*known)(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner);
 	void (*gone)(void *owner); /* the call was cancelled; NULL: nothing must be freed */
 };

@@ -21,7 +21,7 @@ struct tool {
 	const char            *input_schema; /* JSON text, instead of arguments; NULL: made from them */
 	const char            *output_schema; /* JSON text; NULL: no structuredContent */
 	bool                   read_only, destructive, idempotent, open_world;
-	/* announced as read_only, too, unless a setting says no: what it changes is gone when the call ends */
+	/* announced as read_only, too, unless a setting forbids it: what it changes is gone when the call ends */
 	bool                   leaves_nothing;
 	bool                   unbounded;   /* not limited by --max-calls and --calls-per-minute: it ends other calls */
 	/* with --reply text it answers in words only, without outputSchema and structuredContent */

@@ -222,7 +222,7 @@ static void on_code_checked(void *owner, struct execution *x)
 		if (findings)
 			outcome_init_refused(&o, "Code validation failed");
 		else
-			outcome_fill(&o, x); /* the check could not be run, which says nothing about the program */
+			outcome_fill(&o, x); /* the check could not be run, which means nothing for the program */
 		o.findings = findings ? findings_summary_json(findings) : NULL;
 		if (findings) {
 			o.is_failure = false; /* the program's fault */

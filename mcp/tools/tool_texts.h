@@ -1,6 +1,5 @@
 /*
- * tool_texts.h - what a model reads about this server, filled in from the settings and the default profile as files
- * say.
+ * tool_texts.h - what a model reads about this server, filled in from the settings and the default profile by files.
  *
  * Texts of tools and of their arguments may have places in braces: {network}, {timeout}, {most}, {profile},
  * {packages}, {shown}. brigd is not asked (instructions.h).

@@ -75,27 +75,20 @@ static void on_profile_explained(void *owner, const json_t *explained, const str
 		validate_refuse(w, &e);
 }
 
-static int validate_parse_arguments(struct work *w, const json_t *given, struct err *e)
-{
-	const json_t *code = json_object_get(given, "code");
-
-	if (json_is_string(code) && run_request_check_code(w->call->mcp->settings, code, e) < 0)
-		return -1;
-	w->arguments = arguments_parse(rows, given, NULL, e);
-	return w->arguments ? 0 : -1;
-}
-
 static void validate_code_call(struct call *c, const json_t *given)
 {
-	struct work *w = tool_work_create(c, sizeof *w, validate_work_free);
-	const char  *profile;
-	struct err   e;
+	struct work  *w    = tool_work_create(c, sizeof *w, validate_work_free);
+	const json_t *code = json_object_get(given, "code");
+	const char   *profile;
+	struct err    e;
 
 	if (!w)
 		return;
-	w->call   = c;
-	w->fact   = (struct profile_question){ .known = on_profile_explained, .owner = w };
-	if (validate_parse_arguments(w, given, &e) < 0) {
+	w->call = c;
+	w->fact = (struct profile_question){ .known = on_profile_explained, .owner = w };
+	if (!json_is_string(code) || run_request_check_code(c->mcp->settings, code, &e) == 0)
+		w->arguments = arguments_parse(rows, given, NULL, &e);
+	if (!w->arguments) {
 		validate_refuse(w, &e);
 		return;
 	}

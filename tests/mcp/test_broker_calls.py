@@ -65,7 +65,7 @@ def test_a_server_that_does_not_answer_well_when_asked_for_its_era_is_an_old_one
 def test_a_server_whose_list_is_none_of_json_rpc_is_lost_at_once():
     with Brokered({"t": own_server("--era", "lists-nothing")}) as b, b.run() as program:
         kind, words = program.error("t.echo", text="x")
-    assert kind == "lost" and "tools/list: it is none of JSON-RPC" in words
+    assert kind == "lost" and "tools/list: its answer is not valid JSON-RPC" in words
 
 
 def test_a_server_of_an_unknown_revision_is_not_spoken_to():
@@ -375,4 +375,4 @@ def test_a_file_env_that_came_with_a_folder_decides_nothing_of_it(setting, tmp_p
     (tmp_path / ".env").write_text(f"BRIG_MCP_{setting.upper().replace('-', '_')}=x\n")
     (tmp_path / ".env").chmod(0o600)
     status, said = start(tmp_path, {"mcpServers": {}}, *(["--servers", ""] if setting == "servers" else []))
-    assert status == 2 and "such a file does not decide that" in said
+    assert status == 2 and "not allowed in this file" in said

@@ -20,7 +20,7 @@ def still_works(program):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("tool, args, kind, words", [
     ("twice", {}, None, "first"), ("others", {}, None, "yours"), ("noise", {"n": 500}, None, "after the noise"), ("control", {}, None, "\x1b]0;title\x07\u202eevil\x00\r\n"),
-    ("broken", {}, "limit", "no JSON"), ("wrong", {}, "limit", "none of JSON-RPC"), ("huge", {"n": 1 << 20}, "limit", "a program is given 1 MiB at once"),
+    ("broken", {}, "limit", "no JSON"), ("wrong", {}, "limit", "not valid JSON-RPC"), ("huge", {"n": 1 << 20}, "limit", "a program is given 1 MiB at once"),
     ("huge", {"n": 5 << 20}, "limit", "more than 4 MiB in one message"), ("values", {"n": 300000}, "limit", "too many values"), ("deep", {"n": 70}, "limit", "nested deeper than 64"),
     ("deep", {"n": 50}, None, None)])
 def test_an_answer_of_any_kind_ends_its_call_once_and_the_server_goes_on(tool, args, kind, words):

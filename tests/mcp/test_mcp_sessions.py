@@ -509,7 +509,7 @@ def test_over_http_a_header_repeats_the_name(start_http):
         tools = client.list_tools()
         assert {name for name, tool in tools.items() if tool["inputSchema"].get("properties", {}).get("session", {}).get("x-mcp-header") == "Session"} \
             == {"execute_code", "read_file", "write_file", "list_files", "end_session"}
-        for headers, words in (({}, "is missing"), (header("b"), "is not what the body says"), (header("=?base64?YQ=?="), "is not valid base64")):
+        for headers, words in (({}, "is missing"), (header("b"), "does not match the body"), (header("=?base64?YQ=?="), "is not valid base64")):
             with server.client(headers=headers) as other, pytest.raises(Refused, match=words):
                 other.call("execute_code", {"code": "1", "session": NAME})
         with server.client(headers=header(NAME)) as other:
@@ -519,7 +519,7 @@ def test_over_http_a_header_repeats_the_name(start_http):
         with server.client(headers=header(f"=?base64?{base64.b64encode(NAME.encode()).decode()}?=")) as other:
             assert run(other, "x", NAME)["result"] == 1
         assert {name for name, tool in tools.items() if tool["inputSchema"].get("properties", {}).get("execution_id", {}).get("x-mcp-header") == "Execution"} == {"wait_execution", "cancel_execution"}
-        with server.client(headers={"Mcp-Param-Execution": "b"}) as other, pytest.raises(Refused, match="is not what the body says"):
+        with server.client(headers={"Mcp-Param-Execution": "b"}) as other, pytest.raises(Refused, match="does not match the body"):
             other.call("wait_execution", {"execution_id": "a"})
     with server.client(revision="2025-11-25") as client:
         assert "x-mcp-header" not in json.dumps(client.list_tools())

@@ -153,20 +153,20 @@ def test_each_setting_can_be_said_in_three_spellings(place, option):
     (["--timout", "5"], {}, None, None, "--timout: no such option; is it --timeout? see --help"),
     (["--timeout"], {}, None, None, "--timeout: needs a value: --timeout TIME"),
     (["--allow-missing", "memory,disk"], {}, None, None, '--allow-missing: "disk" is not a limit that can be missing; there are: memory, cpus'),
-    ([], {}, "BRIG_MCP_ALLOW_MISSING=memory\n", None, ".env, line 1: BRIG_MCP_ALLOW_MISSING: such a file does not decide that; say it as an option or in the environment"),
-    ([], {}, "BRIG_MCP_NET=a.example\n", None, ".env, line 1: BRIG_MCP_NET: such a file does not decide that; say it as an option or in the environment"),
-    (["run"], {}, None, None, '"run" is no option, and brig-mcp takes nothing else; see --help'),
+    ([], {}, "BRIG_MCP_ALLOW_MISSING=memory\n", None, ".env, line 1: BRIG_MCP_ALLOW_MISSING: not allowed in this file; set it as an option or in the environment"),
+    ([], {}, "BRIG_MCP_NET=a.example\n", None, ".env, line 1: BRIG_MCP_NET: not allowed in this file; set it as an option or in the environment"),
+    (["run"], {}, None, None, '"run" is not an option, and brig-mcp takes no other arguments; see --help'),
     (["--timeout", "abc"], {}, None, None, '--timeout: "abc" is not a time, like 30, 0.5, 90s, 5m, 1h or 1d'),
     ([], {"SANDBOX_TIMEOUT": "400000"}, None, None, "SANDBOX_TIMEOUT in the environment: 400000 is outside 0.01..86400"),
     ([], {"BRIG_MCP_REPLAY": "text"}, None, None, "BRIG_MCP_REPLAY in the environment: no such setting; is it BRIG_MCP_REPLY?"),
     ([], {}, "\nSANDBOX_TIMEOUT=abc\n", None, '.env, line 2: SANDBOX_TIMEOUT: "abc" is not a time, like 30, 0.5, 90s, 5m, 1h or 1d'),
-    ([], {}, "BRIG_MCP_HTTP=1\n", None, ".env, line 1: BRIG_MCP_HTTP: such a file does not decide that; say it as an option or in the environment"),
+    ([], {}, "BRIG_MCP_HTTP=1\n", None, ".env, line 1: BRIG_MCP_HTTP: not allowed in this file; set it as an option or in the environment"),
     ([], {}, None, '{\n"timout": 5}', "CONFIG, line 2: timout: no such setting; is it timeout?"),
     ([], {}, None, "{", "CONFIG: line 1, column 1: string or '}' expected near end of file"),
     ([], {}, None, '{"timeout": "abc"}', 'CONFIG, line 1: timeout: "abc" is not a time, like 30, 0.5, 90s, 5m, 1h or 1d'),
-    (["--timeout", "600"], {}, None, None, "--timeout: 600 s is more than a call may ask for, 300 s; say at least --max-timeout 600 as well"),
+    (["--timeout", "600"], {}, None, None, "--timeout: 600 s is more than a call may ask for, 300 s; set --max-timeout to 600 or more as well"),
     (["--http", "--insecure-loopback", "--host", "0.0.0.0"], {}, None, None,
-     "--insecure-loopback: 0.0.0.0 can be reached from elsewhere, which needs a token; say --host 127.0.0.1 or --token-file FILE"),
+     "--insecure-loopback: 0.0.0.0 can be reached from elsewhere, which needs a token; use --host 127.0.0.1 or --token-file FILE"),
 ])
 def test_a_mistake_is_told_with_its_place_and_what_to_write(place, args, env, dotenv, config, wanted):
     if dotenv:
@@ -246,7 +246,7 @@ def test_a_token_file_that_is_no_file_is_refused(place):
     assert "No such file or directory" in place.refused("--http", "--token-file", "absent", status=1)
     (place.work / "token").write_bytes(b"\0" * 40)
     (place.work / "token").chmod(0o600)
-    assert "is no text" in place.refused("--http", "--token-file", "token", status=1)
+    assert "is not text" in place.refused("--http", "--token-file", "token", status=1)
 
 
 # --- files -----------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_what_a_dotenv_may_set_is_a_list_and_nothing_else_is_on_it(place):
     allowed = set()
     for option in OPTIONS:
         place.dotenv.write_text(f"BRIG_MCP_{option.upper().replace('-', '_')}=1\n")
-        if b"such a file does not decide that" not in place.run("--print-config").stderr:
+        if b"not allowed in this file" not in place.run("--print-config").stderr:
             allowed.add(option)
     assert allowed == {"timeout", "max-timeout", "output", "memory", "max-code", "allowed-imports", "data-science", "network", "filesystem", "container-mode",
                        "container-image", "reply", "detail", "text-size", "yield-after", "progress", "echo-result"}
@@ -369,7 +369,7 @@ def test_print_config_tells_what_was_left_out(place):
 def test_a_host_that_others_reach_by_no_name_is_told(place):
     args = ("--http", "--host", "0.0.0.0", "--print-config")
     said = place.run(*args, env={"SANDBOX_API_TOKEN": TOKEN}).stderr
-    assert said.startswith(b"brig-mcp: --host: who calls by another name than localhost") and b"--allow-host NAME" in said
+    assert said.startswith(b"brig-mcp: --host: requests for another host name than localhost") and b"--allow-host NAME" in said
     assert place.run(*args, "--allow-host", "a.example", env={"SANDBOX_API_TOKEN": TOKEN}).stderr == b""
 
 
@@ -378,7 +378,7 @@ def test_a_host_that_others_reach_by_no_name_is_told(place):
 def test_what_is_accepted_and_not_used_is_told_on_stderr(place):
     done = place.run(env={"SANDBOX_ENABLE_CONTAINER_MODE": "false"})
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"brig-mcp: SANDBOX_ENABLE_CONTAINER_MODE in the environment: every run is jailed, whatever this says\n"
+    assert done.stderr == b"brig-mcp: SANDBOX_ENABLE_CONTAINER_MODE in the environment: every run is jailed, whatever the value\n"
 
 
 def test_stdio_has_no_value(place):

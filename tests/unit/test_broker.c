@@ -132,7 +132,7 @@ static void try_values(void)
 		{ "without content, too", "{}", "\"\"", NULL },
 		{ "structured content goes before", "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"structuredContent\":{\"x\":[1]}}", "{\"x\":[1]}", NULL },
 		{ "an error is none", "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"isError\":true,\"structuredContent\":{}}", NULL, "a" },
-		{ "an error without words has some", "{\"content\":[],\"isError\":true}", NULL, "the tool has failed, and does not say why" },
+		{ "an error without words has some", "{\"content\":[],\"isError\":true}", NULL, "the tool has failed, and gives no reason" },
 		{ "an unknown block is empty", "{\"content\":[{\"type\":\"new\"},5]}", "[{},{}]", NULL },
 		{ "an image is a bundle", "{\"content\":[{\"type\":\"image\",\"data\":\"AA==\",\"mimeType\":\"image/png\"}]}", "[{\"image/png\":\"AA==\"}]", NULL },
 	};

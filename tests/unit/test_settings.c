@@ -22,8 +22,8 @@ static const struct row rows[] = {
 	{ "an option takes its value behind an equals sign", "--timeout=5", NULL, NULL, NULL, NULL },
 	{ "a switch stands alone", "--echo-result --keep-ansi", NULL, NULL, NULL, NULL },
 	{ "a switch can be switched off", "--echo-result=false", NULL, NULL, NULL, NULL },
-	{ "a word behind a switch is no value of it", "--echo-result false", NULL, NULL, NULL, "\"false\" is no option" },
-	{ "a word that is no option is refused", "serve", NULL, NULL, NULL, "\"serve\" is no option, and brig-mcp takes nothing else" },
+	{ "a word behind a switch is no value of it", "--echo-result false", NULL, NULL, NULL, "\"false\" is not an option" },
+	{ "a word that is no option is refused", "serve", NULL, NULL, NULL, "\"serve\" is not an option, and brig-mcp takes no other arguments" },
 	{ "an option without a value is refused", "--timeout", NULL, NULL, NULL, "--timeout: needs a value" },
 	{ "an unknown option is refused with what may have been meant", "--timout 5", NULL, NULL, NULL, "--timout: no such option; is it --timeout?" },
 	{ "swapped letters are understood", "--tiemout 5", NULL, NULL, NULL, "--tiemout: no such option; is it --timeout?" },
@@ -31,11 +31,11 @@ static const struct row rows[] = {
 	{ "a misspelt deed is refused with what may have been meant", "--chek", NULL, NULL, NULL, "--chek: no such option; is it --check?" },
 	{ "a deed takes no value", "--check=1", NULL, NULL, NULL, "--check takes no value" },
 	{ "three dashes are too many", "---timeout 5", NULL, NULL, NULL, "---timeout: no such option; is it --timeout?" },
-	{ "a lone dash is no option", "-", NULL, NULL, NULL, "\"-\" is no option" },
-	{ "two dashes end the options", "-- --http", NULL, NULL, NULL, "\"--http\" is no option" },
+	{ "a lone dash is no option", "-", NULL, NULL, NULL, "\"-\" is not an option" },
+	{ "two dashes end the options", "-- --http", NULL, NULL, NULL, "\"--http\" is not an option" },
 	{ "the published way to ask for stdio is accepted", "--transport stdio", NULL, NULL, NULL, NULL },
 	{ "the published way to ask for HTTP is accepted", "--transport http --insecure-loopback", NULL, NULL, NULL, NULL },
-	{ "another transport is refused", "--transport sse", NULL, NULL, NULL, "--transport: \"sse\" is none of stdio, http" },
+	{ "another transport is refused", "--transport sse", NULL, NULL, NULL, "--transport: expected stdio or http, not \"sse\"" },
 
 	{ "seconds may have decimals", "--timeout 0.5", NULL, NULL, NULL, NULL },
 	{ "a word is no time", "--timeout soon", NULL, NULL, NULL, "--timeout: \"soon\" is not a time, like 30, 0.5, 90s, 5m, 1h or 1d" },
@@ -43,7 +43,7 @@ static const struct row rows[] = {
 	{ "no time at all is refused", "--timeout 0", NULL, NULL, NULL, "--timeout: 0 is outside 0.01..86400" },
 	{ "a size may have a unit in small letters", "--memory 128m", NULL, NULL, NULL, NULL },
 	{ "a size that no number can hold is refused", "--memory 99999999999999999999", NULL, NULL, NULL, "--memory: \"99999999999999999999\" is not a size" },
-	{ "memory that no interpreter fits in is refused", "--memory 1m", NULL, NULL, NULL, "--memory: no Python starts in less than 8M" },
+	{ "memory that no interpreter fits in is refused", "--memory 1m", NULL, NULL, NULL, "--memory: Python needs 8M or more" },
 	{ "output of no bytes is refused", "--output 0", NULL, NULL, NULL, "--output: 0 is outside 1K..1G" },
 	{ "a port beyond the last is refused", "--port 65536", NULL, NULL, NULL, "--port: 65536 is outside 0..65535" },
 	{ "a choice that is none is refused with the list", "--reply xml", NULL, NULL, NULL, "--reply: \"xml\" is none of json, text" },
@@ -75,8 +75,8 @@ static const struct row rows[] = {
 	{ "a line inside of quotes is none of ours", NULL, NULL, "TEXT=\"\nSANDBOX_TIMEOUT=abc\n\"\n", NULL, NULL },
 	{ "a line behind quotes that span lines is counted right", NULL, NULL, "TEXT=\"\n\n\"\nSANDBOX_TIMEOUT=abc\n", NULL, ".env, line 4: SANDBOX_TIMEOUT" },
 	{ ".env executes nothing", NULL, NULL, "SANDBOX_TIMEOUT=$(id)\n", NULL, ".env, line 1: SANDBOX_TIMEOUT: \"$(id)\" is not a time" },
-	{ ".env opens no port", NULL, NULL, "BRIG_MCP_HTTP=true\n", NULL, ".env, line 1: BRIG_MCP_HTTP: such a file does not decide that" },
-	{ ".env lets no browser in", NULL, NULL, "BRIG_MCP_ALLOW_ORIGIN=https://evil.example\n", NULL, ".env, line 1: BRIG_MCP_ALLOW_ORIGIN: such a file does not decide that" },
+	{ ".env opens no port", NULL, NULL, "BRIG_MCP_HTTP=true\n", NULL, ".env, line 1: BRIG_MCP_HTTP: not allowed in this file" },
+	{ ".env lets no browser in", NULL, NULL, "BRIG_MCP_ALLOW_ORIGIN=https://evil.example\n", NULL, ".env, line 1: BRIG_MCP_ALLOW_ORIGIN: not allowed in this file" },
 	{ "a name that .env misspells is refused", NULL, NULL, "BRIG_MCP_REPLAY=text\n", NULL, ".env, line 1: BRIG_MCP_REPLAY: no such setting; is it BRIG_MCP_REPLY?" },
 
 	{ "the file takes numbers, sizes, switches and lists", NULL, NULL, NULL, "{\"timeout\":1.5,\"output\":\"64K\",\"memory\":134217728,\"echo_result\":true,\"allowed_imports\":[\"math\"],\"reply\":\"text\"}", NULL },
@@ -92,9 +92,9 @@ static const struct row rows[] = {
 	{ "a file that is no JSON is refused with the line", NULL, NULL, NULL, "{\n", "mcp.json: line 2" },
 	{ "a key twice is refused", NULL, NULL, NULL, "{\"port\":1,\"port\":2}", "mcp.json: line 1" },
 
-	{ "a time beyond the most is refused when both were said", "--timeout 600", NULL, NULL, NULL, "--timeout: 600 s is more than a call may ask for, 300 s; say at least --max-timeout 600 as well" },
+	{ "a time beyond the most is refused when both were said", "--timeout 600", NULL, NULL, NULL, "--timeout: 600 s is more than a call may ask for, 300 s; set --max-timeout to 600 or more as well" },
 	{ "a lower most lowers the usual", "--max-timeout 10", NULL, NULL, NULL, NULL },
-	{ "two tiers at once are refused", NULL, "{\"SANDBOX_ENABLE_NETWORK\":\"true\",\"SANDBOX_ENABLE_DATA_SCIENCE\":\"true\"}", NULL, NULL, "SANDBOX_ENABLE_NETWORK in the environment: SANDBOX_ENABLE_DATA_SCIENCE in the environment is switched on as well, and a run has one profile; say --profile NAME" },
+	{ "two tiers at once are refused", NULL, "{\"SANDBOX_ENABLE_NETWORK\":\"true\",\"SANDBOX_ENABLE_DATA_SCIENCE\":\"true\"}", NULL, NULL, "SANDBOX_ENABLE_NETWORK in the environment: SANDBOX_ENABLE_DATA_SCIENCE in the environment is switched on as well, and a run has one profile; use --profile NAME" },
 	{ "unless a profile is said", "--profile network", "{\"SANDBOX_ENABLE_NETWORK\":\"true\",\"SANDBOX_ENABLE_DATA_SCIENCE\":\"true\"}", NULL, NULL, NULL },
 	{ "HTTP without a token is refused", "--http", NULL, NULL, NULL, "HTTP needs a token of at least 32 characters" },
 	{ "HTTP with a weak token is refused", "--http", "{\"SANDBOX_API_TOKEN\":\"0123456789012345678901234567890\"}", NULL, NULL, "SANDBOX_API_TOKEN in the environment: the token has 31 characters, at least 32 are needed" },
@@ -105,7 +105,7 @@ static const struct row rows[] = {
 	{ "the loopback of IPv6 is one", "--http --insecure-loopback --host ::1", NULL, NULL, NULL, NULL },
 	{ "so is all of 127", "--http --insecure-loopback --host 127.1.2.3", NULL, NULL, NULL, NULL },
 	{ "and localhost", "--http --insecure-loopback --host localhost", NULL, NULL, NULL, NULL },
-	{ "a host is an address", "--http --insecure-loopback --host here", NULL, NULL, NULL, "--host: \"here\" is no address; write one like 127.0.0.1" },
+	{ "a host is an address", "--http --insecure-loopback --host here", NULL, NULL, NULL, "--host: \"here\" is not an address; use one like 127.0.0.1" },
 };
 /* clang-format on */
 
@@ -220,7 +220,7 @@ static void check_notes(void)
 	struct err      e = { 0 };
 
 	tap_ok(take_all(&s, &r, &e) == 0 && json_array_size(s.notes) == 2, "what is accepted and not used is told");
-	tap_is(json_string_value(json_array_get(s.notes, 0)), "SANDBOX_ENABLE_CONTAINER_MODE in the environment: every run is jailed, whatever this says", "with its name");
+	tap_is(json_string_value(json_array_get(s.notes, 0)), "SANDBOX_ENABLE_CONTAINER_MODE in the environment: every run is jailed, whatever the value", "with its name");
 }
 
 static char *printed(void (*print)(const struct settings *, FILE *), const struct settings *s)
