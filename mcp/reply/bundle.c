@@ -41,16 +41,6 @@ bool bundle_has_picture(const json_t *bundle)
 	return bundle_find_picture_type(bundle) != NULL;
 }
 
-static json_t *clean_text_to_json(const char *bytes, size_t len)
-{
-	size_t  n     = 0;
-	char   *clean = clean_text(bytes, len, false, &n);
-	json_t *made  = clean ? json_stringn(clean, n) : NULL;
-
-	free(clean);
-	return made;
-}
-
 static json_t *bundle_text_to_json(const json_t *bundle)
 {
 	const json_t *json = json_object_get(bundle, "application/json");

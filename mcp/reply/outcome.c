@@ -462,12 +462,10 @@ static void add_left_out_warnings(struct outcome *o, const json_t *list)
 	json_array_extend(all, o->warnings);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one  = json_array_get(list, i);
-		size_t        len  = 0;
-		char         *text = clean_text(json_string_value(one), json_string_length(one), false, &len);
+		json_t       *text = clean_text_to_json(json_string_value(one), json_string_length(one));
 
 		if (text)
-			json_array_append_new(all, json_stringn(text, len));
-		free(text);
+			json_array_append_new(all, text);
 	}
 	json_decref(o->warnings);
 	o->warnings = all;

@@ -22,16 +22,12 @@ static json_t *copy_record_member(const struct outcome *o, const char *key)
 /* A text of the program, without terminal escapes. A value that is not a text is not changed. */
 static json_t *clean_program_text(const json_t *value)
 {
-	size_t  len;
-	char   *text;
-	json_t *made;
+	json_t *text;
 
 	if (!json_is_string(value))
 		return json_incref((json_t *)value);
-	text = clean_text(json_string_value(value), json_string_length(value), false, &len);
-	made = text ? json_stringn(text, len) : json_null();
-	free(text);
-	return made;
+	text = clean_text_to_json(json_string_value(value), json_string_length(value));
+	return text ? text : json_null();
 }
 
 /* --- keys that are neither of the record nor of the outcome as they are --- */

@@ -103,6 +103,16 @@ char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_l
 	return text;
 }
 
+json_t *clean_text_to_json(const char *bytes, size_t len)
+{
+	size_t  n;
+	char   *text = clean_text(bytes, len, false, &n);
+	json_t *made = text ? json_stringn(text, n) : NULL;
+
+	free(text);
+	return made;
+}
+
 /* The last part of a line that is not empty; carriage returns are between parts. */
 static size_t last_overwritten_part(const char *line, size_t len, size_t *from)
 {

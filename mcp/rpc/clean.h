@@ -7,8 +7,12 @@
 #pragma once
 #include "defs.h"
 
+#include <jansson.h>
+
 /* malloc'ed, NUL-terminated; NULL when memory is short. */
 char *clean_text(const void *bytes, size_t len, bool keep_escapes, size_t *ret_len);
+/* The same without escapes, as a text of JSON; a new reference. NULL when memory is short. */
+json_t *clean_text_to_json(const char *bytes, size_t len);
 
 /*
  * Leaves of each line what a carriage return has not overwritten: of a progress bar, its last state. In place; returns the new
