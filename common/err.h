@@ -29,4 +29,4 @@ int err_wrap(struct err *e, const char *fmt, ...) printf_like(2, 3);
 int err_in_field(struct err *e, const char *field); /* err_wrap() by the name of a field; notes its length */
 
 const char *err_kind_name(enum err_kind kind);
-int         err_kind_rpc(enum err_kind kind);
+int         err_kind_rpc_code(enum err_kind kind);

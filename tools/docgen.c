@@ -172,8 +172,8 @@ static void print_requests(FILE *out)
 		enum request_kind kind = (enum request_kind)i;
 
 		fprintf(out, ".Ss %s\n%s.\nDescriptors: %s.\n", request_name(kind), request_doc(kind), request_fds_text(kind));
-		if (request_must(kind))
-			fprintf(out, "The key\n.Ic %s\nmust be there.\n", request_must(kind));
+		if (request_required_key(kind))
+			fprintf(out, "The key\n.Ic %s\nmust be there.\n", request_required_key(kind));
 		print_keys(request_fields(kind), out);
 		if (reply_shape(kind))
 			print_reply(kind, out);

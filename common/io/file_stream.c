@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *file_left_name(enum file_left why)
+const char *file_left_reason_name(enum file_left why)
 {
 	static const char *const names[] = {
 		[FILE_LEFT_link] = "link", [FILE_LEFT_special] = "special", [FILE_LEFT_size] = "size", [FILE_LEFT_unreadable] = "unreadable",

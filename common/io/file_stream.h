@@ -33,7 +33,7 @@ struct file_entry {
 };
 
 /* "link", "special", ... */
-const char *file_left_name(enum file_left why);
+const char *file_left_reason_name(enum file_left why);
 
 /* NULL: the name is a plain relative path; else what is wrong with it, like "has . or .. in it" */
 const char *file_name_fault(const char *name, size_t len);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int set_path(char *at, struct err *e, const char *dir, const char *tail)
+static int join_path(char *at, struct err *e, const char *dir, const char *tail)
 {
 	int n = snprintf(at, PATH_SIZE, "%s%s", dir, tail);
 
@@ -68,7 +68,7 @@ static int find_brigd(char *path, struct err *e)
 		if (access(path, X_OK) == 0)
 			return 0;
 	}
-	return set_path(path, e, BRIG_SBINDIR, "/brigd");
+	return join_path(path, e, BRIG_SBINDIR, "/brigd");
 }
 
 /* The root of the build tree when this program runs from its bin/, else "". */
@@ -105,12 +105,12 @@ static int set_store_paths(struct brig_paths *p, const char *shared, struct err 
 	const char *home = env_absolute_path("HOME"), *data = env_absolute_path("XDG_DATA_HOME");
 
 	if (geteuid() == 0 || (!data && !home))
-		return set_path(p->store[0], e, shared, "");
-	if ((data ? set_path(p->store[0], e, data, "/brig/rootfs") : set_path(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
+		return join_path(p->store[0], e, shared, "");
+	if ((data ? join_path(p->store[0], e, data, "/brig/rootfs") : join_path(p->store[0], e, home, "/.local/share/brig/rootfs")) < 0)
 		return -1;
 	if (access(p->store[0], X_OK) < 0 && errno == EACCES) /* runuser and sudo may leave HOME at a directory that the user cannot enter */
-		return set_path(p->store[0], e, shared, "");
-	return set_path(p->store[1], e, shared, "");
+		return join_path(p->store[0], e, shared, "");
+	return join_path(p->store[1], e, shared, "");
 }
 
 /* A plain user's own profiles, unless the user cannot enter the directory. */
@@ -121,7 +121,7 @@ static int set_user_profiles_path(struct brig_paths *p, struct err *e)
 
 	if (geteuid() == 0 || (!config && !home))
 		return 0;
-	if ((config ? set_path(own, e, config, "/brig/profiles") : set_path(own, e, home, "/.config/brig/profiles")) < 0)
+	if ((config ? join_path(own, e, config, "/brig/profiles") : join_path(own, e, home, "/.config/brig/profiles")) < 0)
 		return -1;
 	if (access(own, X_OK) < 0 && errno == EACCES)
 		own[0] = 0;
@@ -130,10 +130,10 @@ static int set_user_profiles_path(struct brig_paths *p, struct err *e)
 
 static int set_installed_paths(struct brig_paths *p, struct err *e)
 {
-	if (set_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
-	    set_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
-	    set_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
-	    set_path(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
+	if (join_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
+	    join_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
+	    join_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
+	    join_path(p->guest, e, BRIG_DATADIR "/guest", "") < 0)
 		return -1;
 	return set_store_paths(p, "/var/lib/brig/rootfs", e);
 }
@@ -142,12 +142,12 @@ static int set_build_tree_paths(struct brig_paths *p, const char *root, struct e
 {
 	char store[PATH_SIZE];
 
-	if (set_path(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || set_path(p->recipes, e, root, "/recipes") < 0 ||
-	    set_path(p->guest, e, root, "/guest") < 0)
+	if (join_path(p->profiles[PROFILES_PRESET], e, root, "/profiles") < 0 || join_path(p->recipes, e, root, "/recipes") < 0 ||
+	    join_path(p->guest, e, root, "/guest") < 0)
 		return -1;
 	if (snprintf(store, sizeof store, "%s/store", root) >= (int)sizeof store)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
-	return geteuid() == 0 || is_own_directory(root) ? set_path(p->store[0], e, store, "") : set_store_paths(p, store, e);
+	return geteuid() == 0 || is_own_directory(root) ? join_path(p->store[0], e, store, "") : set_store_paths(p, store, e);
 }
 
 /* ".brig" in the home directory of /etc/passwd; accounts from elsewhere need NSS libraries, which a static brig does not have. */
@@ -180,14 +180,14 @@ static int find_runtime_folder(struct brig_paths *p, struct err *e)
 	struct stat st;
 
 	if (geteuid() == 0)
-		return set_path(p->runtime, e, "/run/brig", "");
+		return join_path(p->runtime, e, "/run/brig", "");
 	snprintf(path, sizeof path, "/run/user/%u", geteuid());
 	if (is_own_directory(path))
-		return set_path(p->runtime, e, path, "/brig");
+		return join_path(p->runtime, e, path, "/brig");
 	snprintf(path, sizeof path, "/tmp/brig-%u", geteuid());
 	if (!is_own_directory(path) && find_home_runtime_folder(in_home) && (lstat(path, &st) == 0 || is_own_directory(in_home)))
-		return set_path(p->runtime, e, in_home, "");
-	return set_path(p->runtime, e, path, "");
+		return join_path(p->runtime, e, in_home, "");
+	return join_path(p->runtime, e, path, "");
 }
 
 int brig_paths_find(struct brig_paths *ret, struct err *e)
@@ -202,21 +202,21 @@ int brig_paths_find(struct brig_paths *ret, struct err *e)
 		return -1;
 	if ((root[0] ? set_build_tree_paths(&p, root, e) : set_installed_paths(&p, e)) < 0)
 		return -1;
-	if ((root[0] ? set_path(p.libexec, e, root, "/bin") : set_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
+	if ((root[0] ? join_path(p.libexec, e, root, "/bin") : join_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;
 	p.apart = root[0] || profiles || presets || store;
 	if (set_user_profiles_path(&p, e) < 0)
 		return -1;
-	if (profiles && set_path(p.profiles[PROFILES_NAMED], e, profiles, "") < 0) /* before all other directories */
+	if (profiles && join_path(p.profiles[PROFILES_NAMED], e, profiles, "") < 0) /* before all other directories */
 		return -1;
 	if (presets) { /* instead of all other directories */
 		p.profiles[PROFILES_OWN][0] = p.profiles[PROFILES_HOST][0] = 0;
-		if (set_path(p.profiles[PROFILES_PRESET], e, presets, "") < 0)
+		if (join_path(p.profiles[PROFILES_PRESET], e, presets, "") < 0)
 			return -1;
 	}
 	if (store) {
 		p.store[1][0] = 0;
-		if (set_path(p.store[0], e, store, "") < 0)
+		if (join_path(p.store[0], e, store, "") < 0)
 			return -1;
 	}
 	*ret = p;

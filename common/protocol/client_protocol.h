@@ -161,7 +161,7 @@ void         protocol_answer_done(struct protocol_answer *a);
 const char         *request_name(enum request_kind kind);
 const char         *request_doc(enum request_kind kind);
 const char         *request_fds_text(enum request_kind kind); /* "code, then one for each name in ro" */
-const char         *request_must(enum request_kind kind); /* the key that has no preset, or NULL */
+const char         *request_required_key(enum request_kind kind); /* the key that has no preset, or NULL */
 const struct field *request_fields(enum request_kind kind);
 const struct shape *reply_shape(enum request_kind kind); /* NULL: answered by events */
 const char         *event_name(enum event_kind kind);

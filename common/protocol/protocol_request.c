@@ -338,7 +338,7 @@ const char *request_fds_text(enum request_kind kind)
 	return fds_texts[requests[kind].fds];
 }
 
-const char *request_must(enum request_kind kind)
+const char *request_required_key(enum request_kind kind)
 {
 	return requests[kind].must;
 }

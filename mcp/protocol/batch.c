@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void batch_release(struct batch *b)
+static void batch_release_call(struct batch *b)
 {
 	if (--b->pending)
 		return;
@@ -15,12 +15,12 @@ static void batch_release(struct batch *b)
 void batch_add_answer(struct batch *b, const json_t *message)
 {
 	json_array_append(b->answers, (json_t *)message);
-	batch_release(b);
+	batch_release_call(b);
 }
 
 void batch_drop_call(struct batch *b)
 {
-	batch_release(b);
+	batch_release_call(b);
 }
 
 int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done)(void *owner, const json_t *answers),
@@ -52,6 +52,6 @@ int batch_dispatch(struct mcp *m, struct channel *ch, json_t *array, void (*done
 			json_array_append_new(b->answers, rpc_failure(message.id, e));
 	}
 	json_decref(array);
-	batch_release(b);
+	batch_release_call(b);
 	return 0;
 }

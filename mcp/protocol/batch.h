@@ -19,7 +19,7 @@ struct batch {
 };
 
 /* May this be a batch? */
-static inline bool batch_is_taken(const struct channel *ch, const json_t *loaded)
+static inline bool batch_is_accepted(const struct channel *ch, const json_t *loaded)
 {
 	return json_is_array(loaded) && ch->legacy == REVISION_2025_03_26;
 }

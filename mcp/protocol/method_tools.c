@@ -46,7 +46,7 @@ static bool exceeds_call_limits(struct call *c, const struct tool *t, char *why,
 			 s->max_calls);
 		return true;
 	}
-	wait_ms = rates_take_call(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
+	wait_ms = rate_limit_take_call(&c->mcp->rates, c->channel->principal, s->calls_per_minute, loop_now_ms());
 	if (wait_ms)
 		snprintf(why, len, "Too many calls: %" PRIu64 " a minute are allowed. Try again in %" PRId64 " s.",
 			 s->calls_per_minute, (wait_ms + 999) / 1000);

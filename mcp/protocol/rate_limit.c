@@ -23,7 +23,7 @@ static struct rate *rate_find_or_add(struct rates *r, const char *principal, uin
 	return quiet;
 }
 
-int64_t rates_take_call(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
+int64_t rate_limit_take_call(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms)
 {
 	double       each_ms = MINUTE_MS / (double)(per_minute ? per_minute : 1);
 	struct rate *one;

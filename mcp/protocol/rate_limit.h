@@ -22,4 +22,4 @@ struct rates {
 };
 
 /* Takes one call. Returns 0, or the milliseconds until the next one is allowed. per_minute 0: no limit. */
-must_use int64_t rates_take_call(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms);
+must_use int64_t rate_limit_take_call(struct rates *r, const char *principal, uint64_t per_minute, int64_t now_ms);

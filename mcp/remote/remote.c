@@ -182,7 +182,7 @@ static int poll_timeout_ms(const struct remote *r)
 	return left < 0 ? 0 : left > WAIT_MS ? WAIT_MS : (int)left;
 }
 
-static void remote_turn(struct remote *r)
+static void remote_run_once(struct remote *r)
 {
 	struct curl_waitfd input = { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
 	struct CURLMsg    *message;
@@ -240,7 +240,7 @@ int remote_serve(void)
 	}
 	curl_multi_setopt(r.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
 	while (!r.ends)
-		remote_turn(&r);
+		remote_run_once(&r);
 	drop_all_exchanges(&r);
 	delete_remote_session(&r);
 	drop_all_exchanges(&r);

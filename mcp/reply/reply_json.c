@@ -139,7 +139,8 @@ static json_t *truncated_to_json(const struct outcome *o)
 
 static json_t *brief_truncated_to_json(const struct outcome *o)
 {
-	struct excerpt out = outcome_stream_excerpt(&o->out, o->out.len), err = outcome_stream_excerpt(&o->err, o->err.len - o->traceback_len);
+	struct excerpt out = outcome_stream_excerpt(&o->out, o->out.len),
+		       err = outcome_stream_excerpt(&o->err, o->err.len - o->traceback_len);
 
 	return excerpt_full_cost(&out) > BRIEF_OUTPUT || excerpt_full_cost(&err) > BRIEF_OUTPUT ? json_true()
 												: truncated_to_json(o);
@@ -254,7 +255,7 @@ static const struct row {
 	{ "execution_id",      ALWAYS,     TEXT,   .offset = AT(execution_id) },
 	{ "result",            ALWAYS,     JSON,   .offset = AT(result) },
 	{ "stdout",            ALWAYS,     STREAM, .offset = AT(out) },
-	{ "stderr",            ALWAYS,     STREAM, .offset = AT(err) }, /* the traceback at its end has a key of its own */
+	{ "stderr",            ALWAYS,     STREAM, .offset = AT(err) }, /* brief: without its traceback */
 	{ "displays",          IF_PRESENT, MADE,   .make = displays_to_json, .brief = brief_displays_to_json },
 	{ "written",           IF_PRESENT, TEXT,   .offset = AT(written) },
 	{ "execution_time",    ALWAYS,     MADE,   .make = execution_time_to_json },
@@ -304,7 +305,8 @@ static json_t *reply_row_value(const struct row *row, const struct outcome *o, b
 	case STREAM:
 		if (detail)
 			return stream_to_json(member);
-		return brief_stream_to_json(member, row->offset == AT(err) ? o->err.len - o->traceback_len : o->out.len);
+		return brief_stream_to_json(member,
+					    row->offset == AT(err) ? o->err.len - o->traceback_len : o->out.len);
 	case MADE:
 		return row->make(o);
 	}

@@ -221,8 +221,8 @@ static size_t collect_sections(const struct outcome *o, struct section list[SECT
 {
 	size_t n = 0;
 
-	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout", outcome_stream_excerpt(&o->out, o->out.len),
-		    NULL);
+	add_section(list, &n, o->is_rest ? "stdout since the last answer" : "stdout",
+		    outcome_stream_excerpt(&o->out, o->out.len), NULL);
 	add_section(list, &n, o->is_rest ? "stderr since the last answer" : "stderr",
 		    outcome_stream_excerpt(&o->err, o->err.len - o->traceback_len), NULL);
 	add_clean_section(list, &n, "displayed", displays_to_text(o));

@@ -8,7 +8,7 @@ static bool id_scan_key_is(const struct id_scan *s, const char *name)
 }
 
 /* A byte of a key or a value of the outermost object. What does not fit is counted all the same, and is no id then. */
-static void id_scan_keep(struct id_scan *s, char byte)
+static void id_scan_keep_byte(struct id_scan *s, char byte)
 {
 	if (s->before == ':' && id_scan_key_is(s, "id") && s->ids == 1 && s->id_len < sizeof s->id)
 		s->id[s->id_len++] = byte;
@@ -16,7 +16,7 @@ static void id_scan_keep(struct id_scan *s, char byte)
 		s->key[s->key_len++] = byte;
 }
 
-static void id_scan_separator(struct id_scan *s, char byte)
+static void id_scan_handle_separator(struct id_scan *s, char byte)
 {
 	s->before = byte;
 	if (byte != ':')
@@ -27,13 +27,13 @@ static void id_scan_separator(struct id_scan *s, char byte)
 		s->methods++;
 }
 
-static void id_scan_byte(struct id_scan *s, char byte)
+static void id_scan_handle_byte(struct id_scan *s, char byte)
 {
 	bool is_outer = s->depth == 1;
 
 	if (s->in_text) {
 		if (is_outer)
-			id_scan_keep(s, byte);
+			id_scan_keep_byte(s, byte);
 		if (s->escaped || byte == '\\')
 			s->escaped = !s->escaped;
 		else if (byte == '"')
@@ -41,15 +41,15 @@ static void id_scan_byte(struct id_scan *s, char byte)
 	} else if (s->depth == 0) { /* before the object, or behind it */
 		s->is_dead = byte != '{' || s->before;
 		s->depth   = 1;
-		id_scan_separator(s, byte);
+		id_scan_handle_separator(s, byte);
 	} else if (is_outer && (byte == ',' || byte == ':')) {
-		id_scan_separator(s, byte);
+		id_scan_handle_separator(s, byte);
 	} else {
 		s->depth += byte == '{' || byte == '[';
 		s->depth -= byte == '}' || byte == ']';
 		s->in_text = byte == '"';
 		if (is_outer && s->depth)
-			id_scan_keep(s, byte);
+			id_scan_keep_byte(s, byte);
 	}
 }
 
@@ -62,7 +62,7 @@ void id_scan_feed(struct id_scan *s, const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < len && !s->is_dead; i++)
 		if (s->in_text || !is_json_blank(bytes[i]))
-			id_scan_byte(s, bytes[i]);
+			id_scan_handle_byte(s, bytes[i]);
 }
 
 json_t *id_scan_result(const struct id_scan *s, bool is_request)

@@ -174,7 +174,7 @@ static void handle_line(struct line_channel *l, const char *line, size_t len)
 		scoped_json *id = id_scan_find(line, len, true);
 
 		send_failure(l, id, &e);
-	} else if (batch_is_taken(&l->channel, loaded)) {
+	} else if (batch_is_accepted(&l->channel, loaded)) {
 		if (batch_dispatch(l->mcp, &l->channel, loaded, on_batch_answered, l, &e) < 0)
 			send_failure(l, NULL, &e);
 	} else if (rpc_parse_json(&message, loaded, &e) == 0) {

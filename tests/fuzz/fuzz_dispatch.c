@@ -148,7 +148,7 @@ static void say(struct mcp *m, struct client *client, const void *line, size_t l
 
 	if (!loaded)
 		return;
-	if (batch_is_taken(&client->channel, loaded)) {
+	if (batch_is_accepted(&client->channel, loaded)) {
 		client->asked += batch_dispatch(m, &client->channel, loaded, batch_is_done, NULL, &e) == 0 ? n : 0;
 	} else if (rpc_parse_json(&message, loaded, &e) == 0) {
 		client->asked += message.kind == RPC_REQUEST;

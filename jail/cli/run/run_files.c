@@ -495,7 +495,7 @@ static bool mark_row_changed(struct taker *t, const char *name)
 
 	json_decref(its);
 	if (is_same)
-		json_object_set_new(last, "left_out", json_string(file_left_name(FILE_LEFT_changed)));
+		json_object_set_new(last, "left_out", json_string(file_left_reason_name(FILE_LEFT_changed)));
 	return is_same;
 }
 
@@ -520,7 +520,7 @@ static int receive_entry(struct taker *t, int sock, const struct file_entry *ent
 		(void)find_target_of_name(t, name, &left);
 		free(left.dir);
 		if (entry->bytes != FILE_LEFT_changed || !mark_row_changed(t, name))
-			add_file_row(t, name, json_null(), NULL, file_left_name((enum file_left)entry->bytes));
+			add_file_row(t, name, json_null(), NULL, file_left_reason_name((enum file_left)entry->bytes));
 		return 0;
 	case FILE_LIST:
 		if (t->list && file_pattern_matches(t->list, name))
