@@ -133,7 +133,7 @@ void gathering_leave(struct gathering *g)
 	g->wait = NULL;
 }
 
-/* --- telling --- */
+/* --- lists and texts of tools --- */
 
 struct found {
 	const struct catalog_tool *tool;

@@ -71,3 +71,12 @@ void *tool_work_create(struct call *c, size_t size, void (*cancel)(struct call *
 	c->cancel = cancel;
 	return work;
 }
+
+void tool_end_work_text(struct call *c, const char *text, bool is_error)
+{
+	char *copy = strdup(text);
+
+	c->cancel(c);
+	tool_answer_text(c, copy ? copy : "out of memory", is_error || !copy);
+	free(copy);
+}

@@ -59,32 +59,28 @@ static char *found_tools_to_text(struct broker *b, const char *query, size_t max
 static void on_tools_gathered(void *owner)
 {
 	struct work  *w     = owner;
-	struct call  *c     = w->call;
 	const json_t *limit = json_object_get(w->arguments, "limit");
-	char         *text  = found_tools_to_text(c->mcp->broker, member_text(w->arguments, "query"),
+	char         *text  = found_tools_to_text(w->call->mcp->broker, member_text(w->arguments, "query"),
 				 json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
-	find_tools_work_free(w->call);
-	tool_answer_text(c, text ? text : "out of memory", !text);
+	tool_end_work_text(w->call, text ? text : "out of memory", !text);
 	free(text);
 }
 
 static void find_tools_call(struct call *c, const json_t *given)
 {
 	struct err   e;
-	json_t      *arguments = arguments_parse(rows, given, NULL, &e);
-	struct work *w         = arguments ? calloc(1, sizeof *w) : NULL;
+	struct work *w = tool_work_create(c, sizeof *w, find_tools_work_free);
 
-	if (!w) {
-		json_decref(arguments);
-		tool_answer_text(c, arguments ? "out of memory" : e.text, true);
+	if (!w)
 		return;
-	}
-	*w        = (struct work){ .call = c, .arguments = arguments };
+	w->call      = c;
 	w->gathering = (struct gathering){ .done = on_tools_gathered, .owner = w };
-	c->work   = w;
-	c->cancel = find_tools_work_free;
-	broker_gather_tools(c->mcp->broker, &w->gathering, "");
+	w->arguments = arguments_parse(rows, given, NULL, &e);
+	if (w->arguments)
+		broker_gather_tools(c->mcp->broker, &w->gathering, "");
+	else
+		tool_end_work_text(c, e.text, true);
 }
 
 const struct tool tool_find_tools = {

@@ -89,14 +89,6 @@ static bool on_listed_file(void *owner, const struct file_entry *entry, const ch
 	return true;
 }
 
-static void list_files_refuse(struct work *w, const struct err *why)
-{
-	struct call *c = w->call;
-
-	list_files_work_free(c);
-	tool_answer_text(c, why->text, true);
-}
-
 static void on_listing_ended(void *owner, const struct err *why)
 {
 	struct work *w       = owner;
@@ -106,7 +98,7 @@ static void on_listing_ended(void *owner, const struct err *why)
 	json_t      *data;
 
 	if (why) {
-		list_files_refuse(w, why);
+		tool_end_work_text(c, why->text, true);
 		return;
 	}
 	text = as_text ? file_list_to_text(w) : NULL;
@@ -153,7 +145,7 @@ static void list_files_call(struct call *c, const json_t *given)
 	w->found     = json_array();
 	w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments || list_files_begin(w, &e) < 0)
-		list_files_refuse(w, &e);
+		tool_end_work_text(c, e.text, true);
 }
 
 const struct tool tool_list_files = {

@@ -80,16 +80,6 @@ static void read_file_answer_text(struct work *w, json_t *text, bool is_error)
 			 is_error || !text);
 }
 
-static void read_file_refuse(struct work *w, const char *why)
-{
-	struct call *c = w->call;
-	char         text[600];
-
-	snprintf(text, sizeof text, "%s", why);
-	read_file_work_free(w->call);
-	tool_answer_text(c, text, true);
-}
-
 /* --- the form of the answer --- */
 
 static const char *detect_image_type(const struct work *w)
@@ -207,9 +197,9 @@ static void answer_lines_or_refuse(struct work *w)
 
 	if (w->from > w->line - !w->last_is_open && w->from > 1) {
 		snprintf(text, sizeof text, "offset: the file has %" PRIu64 " lines", w->line - !w->last_is_open);
-		read_file_refuse(w, text);
+		tool_end_work_text(w->call, text, true);
 	} else if (w->len && memchr(w->data, 0, w->len)) {
-		read_file_refuse(w, "offset: the file is no text; leave offset and limit out");
+		tool_end_work_text(w->call, "offset: the file is not text; leave offset and limit out", true);
 	} else {
 		answer_kept_lines(w);
 	}
@@ -248,19 +238,19 @@ static void on_file_transferred(void *owner, const struct err *why)
 	char         text[300];
 
 	if (why) {
-		read_file_refuse(w, why->text);
+		tool_end_work_text(w->call, why->text, true);
 	} else if (!w->found) {
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
 			 w->left_out ? workspace_file_left_out_text(w->left_out - 1)
 			 : w->below  ? "is a directory; list_files shows what is in it"
 				     : "is not there; list_files shows what is");
-		read_file_refuse(w, text);
+		tool_end_work_text(w->call, text, true);
 	} else if (w->changed) {
 		snprintf(text, sizeof text,
 			 "path: \"%.100s\" was changed while it was read; read it again when the program that writes "
 			 "it is done",
 			 w->path);
-		read_file_refuse(w, text);
+		tool_end_work_text(w->call, text, true);
 	} else if (w->from) {
 		answer_lines_or_refuse(w);
 	} else if (!try_answer_image(w)) {
@@ -369,7 +359,7 @@ static void read_file_call(struct call *c, const json_t *given)
 	w->call      = c;
 	w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments || read_file_begin(w, &e) < 0)
-		read_file_refuse(w, e.text);
+		tool_end_work_text(w->call, e.text, true);
 }
 
 const struct tool tool_read_file = {

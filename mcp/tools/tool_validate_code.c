@@ -42,14 +42,6 @@ static void validate_work_free(struct call *c)
 	free(w);
 }
 
-static void validate_refuse(struct work *w, const struct err *why)
-{
-	struct call *c = w->call;
-
-	validate_work_free(w->call);
-	tool_answer_text(c, why->text, true);
-}
-
 static void on_code_checked(void *owner, struct execution *x)
 {
 	struct work *w        = owner;
@@ -66,13 +58,13 @@ static void on_profile_explained(void *owner, const json_t *explained, const str
 	struct err   e;
 
 	if (!explained) {
-		validate_refuse(w, why);
+		tool_end_work_text(w->call, why->text, true);
 		return;
 	}
 	w->checked = (struct waiter){ .ended = on_code_checked, .owner = w };
 	w->check   = findings_start_check(w->call, w->arguments, explained, &w->checked, &e);
 	if (!w->check)
-		validate_refuse(w, &e);
+		tool_end_work_text(w->call, e.text, true);
 }
 
 static void validate_code_call(struct call *c, const json_t *given)
@@ -89,7 +81,7 @@ static void validate_code_call(struct call *c, const json_t *given)
 	if (!json_is_string(code) || run_request_check_code(c->mcp->settings, code, &e) == 0)
 		w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments) {
-		validate_refuse(w, &e);
+		tool_end_work_text(w->call, e.text, true);
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));

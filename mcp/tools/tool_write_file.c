@@ -46,14 +46,6 @@ static void write_file_work_free(struct call *c)
 	free(w);
 }
 
-static void write_file_answer(struct work *w, const char *text, bool is_error)
-{
-	struct call *c = w->call;
-
-	write_file_work_free(w->call);
-	tool_answer_text(c, text, is_error);
-}
-
 /* --- what comes of it --- */
 
 static bool on_file_left_out(void *owner, const struct file_entry *entry, const char *name)
@@ -73,14 +65,14 @@ static void on_file_written(void *owner, const struct err *why)
 	json_t      *text;
 
 	if (why) {
-		write_file_answer(w, why->text, true);
+		tool_end_work_text(w->call, why->text, true);
 		return;
 	}
 	if (w->left_out)
 		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out_text(w->left_out - 1));
 	else
 		text = json_sprintf("Written: %s, in session '%s'.", path, w->session);
-	write_file_answer(w, json_string_value(text), w->left_out > 0);
+	tool_end_work_text(w->call, json_string_value(text), w->left_out > 0);
 	json_decref(text);
 }
 
@@ -96,7 +88,7 @@ static void on_profile_explained(void *owner, const json_t *reply, const struct 
 	char                               *out    = w->out;
 
 	if (!s) {
-		write_file_answer(w, e.text, true);
+		tool_end_work_text(w->call, e.text, true);
 		return;
 	}
 	w->out = NULL;
@@ -136,7 +128,7 @@ static void write_file_call(struct call *c, const json_t *given)
 	w->call   = c;
 	w->fact   = (struct profile_question){ .known = on_profile_explained, .owner = w };
 	if (write_file_parse_arguments(w, given, &e) < 0)
-		write_file_answer(w, e.text, true);
+		tool_end_work_text(w->call, e.text, true);
 	else
 		profile_info_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
 }
