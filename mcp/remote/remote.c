@@ -132,7 +132,7 @@ static void sse_advance(struct remote *r, int64_t now_ms)
 	case SSE_WANTED:
 		r->sse.state    = SSE_OPENS;
 		r->sse.until_ms = now_ms + ENDPOINT_MS;
-		if (!exchange_open_sse_stream(r))
+		if (!exchange_open_stream(r, true))
 			sse_fail_all(r, "out of memory");
 		return;
 	case SSE_OPENS:
@@ -171,7 +171,7 @@ static void open_listen_stream_if_due(struct remote *r)
 	r->listens       = true;
 	r->listens_at_ms = 0;
 	r->listened++;
-	(void)exchange_open_listen_stream(r);
+	(void)exchange_open_stream(r, false);
 }
 
 static int poll_timeout_ms(const struct remote *r)
@@ -213,7 +213,7 @@ static void delete_remote_session(struct remote *r)
 
 	if (!r->session || r->status)
 		return;
-	if (!(x = exchange_open_listen_stream(r)))
+	if (!(x = exchange_open_stream(r, false)))
 		return;
 	curl_multi_remove_handle(r->multi, x->easy);
 	curl_easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, "DELETE");

@@ -415,23 +415,14 @@ struct exchange *exchange_post(struct remote *r, const struct rpc_message *messa
 	return exchange_start_transfer(x, message->params);
 }
 
-struct exchange *exchange_open_listen_stream(struct remote *r)
+struct exchange *exchange_open_stream(struct remote *r, bool is_sse)
 {
 	struct exchange *x = exchange_create(r);
 
 	if (!x)
 		return NULL;
 	x->is_listen = true;
-	return exchange_start_transfer(x, NULL);
-}
-
-struct exchange *exchange_open_sse_stream(struct remote *r)
-{
-	struct exchange *x = exchange_create(r);
-
-	if (!x)
-		return NULL;
-	x->is_listen = x->is_stream = true;
+	x->is_stream = is_sse;
 	return exchange_start_transfer(x, NULL);
 }
 

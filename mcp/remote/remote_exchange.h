@@ -25,10 +25,11 @@ struct exchange {
 
 /* Sends a message; message is borrowed, line is taken over. NULL: memory is short. */
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line);
-/* Opens the stream (GET) for messages that a legacy server sends without being asked. */
-struct exchange *exchange_open_listen_stream(struct remote *r);
-/* Opens the event stream of an HTTP+SSE server. */
-struct exchange *exchange_open_sse_stream(struct remote *r);
+/*
+ * Opens the stream (GET) for messages that a legacy server sends without being asked. is_sse: the event stream of an
+ * HTTP+SSE server.
+ */
+struct exchange *exchange_open_stream(struct remote *r, bool is_sse);
 /* The endpoint of HTTP+SSE is known: sends a held POST there. */
 void exchange_send_held(struct exchange *x);
 /* Answers an exchange with an error, as there is no endpoint or the stream has ended, and frees it. */

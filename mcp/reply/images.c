@@ -43,14 +43,30 @@ static bool data_begins_with(const char *data, size_t len, const char *text)
 	return len >= strlen(text) && memcmp(data, text, strlen(text)) == 0;
 }
 
+static bool data_is_of_kind(const char *data, size_t len, const struct kind *kind)
+{
+	return data_begins_with(data, len, kind->begins) &&
+	       (!*kind->then || (len > 12 && data_begins_with(data + 12, len - 12, kind->then)));
+}
+
 bool images_is_showable(const char *type, const char *data, size_t len)
 {
 	const struct kind *kind = find_image_kind(type);
 
-	if (!kind || !data_begins_with(data, len, kind->begins) ||
-	    (*kind->then && (len <= 12 || !data_begins_with(data + 12, len - 12, kind->then))))
-		return false;
-	return program_report_is_base64(data, len); /* clients refuse the whole answer for one bad character */
+	/* clients refuse the whole answer for one bad character */
+	return kind && data_is_of_kind(data, len, kind) && program_report_is_base64(data, len);
+}
+
+const char *images_detect_type(const void *bytes, size_t len)
+{
+	char       *data = base64_encode(bytes, len < 15 ? len : 15); /* kinds need no more */
+	const char *type = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && data && !type; i++)
+		if (data_is_of_kind(data, strlen(data), &kinds[i]))
+			type = kinds[i].type;
+	free(data);
+	return type;
 }
 
 /* --- where it goes --- */

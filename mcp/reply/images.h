@@ -24,6 +24,8 @@ void images_done(struct images *g);
 
 /* Is it an image that clients show? data: base64. type: "image/png". */
 bool images_is_showable(const char *type, const char *data, size_t len);
+/* "image/png", by the first bytes; NULL: no image that clients show. */
+const char *images_detect_type(const void *bytes, size_t len);
 /*
  * Adds an image for which images_is_showable() is true. Returns the text that stands for it in the reply, a new
  * reference: "[image/png, 4711 bytes, shown below]".

@@ -82,29 +82,10 @@ static void read_file_answer_text(struct work *w, json_t *text, bool is_error)
 
 /* --- the form of the answer --- */
 
-static const char *detect_image_type(const struct work *w)
-{
-	static const struct {
-		const char *type, *magic;
-		size_t      len;
-	} kinds[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 },
-		      { "image/jpeg", "\xff\xd8\xff", 3 },
-		      { "image/gif", "GIF8", 4 },
-		      { "image/webp", "RIFF", 4 } };
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (w->len >= kinds[i].len && memcmp(w->data, kinds[i].magic, kinds[i].len) == 0)
-			return strcmp(kinds[i].magic, "RIFF") != 0 ||
-					       (w->len >= 12 && memcmp(w->data + 8, "WEBP", 4) == 0)
-				       ? kinds[i].type
-				       : NULL;
-	return NULL;
-}
-
 /* false: it is not an image that clients show. */
 static bool try_answer_image(struct work *w)
 {
-	const char *type   = w->len == w->bytes ? detect_image_type(w) : NULL;
+	const char *type   = w->len == w->bytes ? images_detect_type(w->data, w->len) : NULL;
 	char       *data   = type ? base64_encode(w->data, w->len) : NULL;
 	size_t      len    = data ? strlen(data) : 0;
 	bool        is_one = data && len <= IMAGES_CAPACITY && images_is_showable(type, data, len);
@@ -207,7 +188,7 @@ static void answer_lines_or_refuse(struct work *w)
 
 static void answer_binary(struct work *w)
 {
-	const char *type = detect_image_type(w), *kind = type ? type : "binary";
+	const char *type = images_detect_type(w->data, w->len), *kind = type ? type : "binary";
 	const char *slash = strrchr(w->path, '/');
 	struct err  e     = { 0 };
 	char       *path  = NULL;
