@@ -56,7 +56,7 @@ must_use int http_daemon_open(struct http_daemon *d, int listener, size_t memory
 /* No connection may be suspended: libmicrohttpd would abort the process. */
 void         http_daemon_close(struct http_daemon *d);
 
-/* Calls libmicrohttpd in the next turn of the loop, as when a connection was resumed. */
+/* Calls libmicrohttpd in the next iteration of the loop, as when a connection was resumed. */
 void         http_daemon_run_soon(struct http_daemon *d);
 
 struct http_connection *http_connection_of(struct MHD_Connection *connection); /* NULL: memory was short */

@@ -79,7 +79,7 @@ static void count_ended_call(struct bridge_item *i, enum tool_outcome outcome)
 	b->events->ended(b->owner, &i->call, tool_outcome_name(outcome));
 }
 
-/* A call may end inside of tool_call_start(), so its memory is freed in the next turn of the loop. */
+/* A call may end inside of tool_call_start(), so its memory is freed in the next iteration of the loop. */
 static void item_end(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;

@@ -2,7 +2,7 @@
  * tool_bridge.h - brig-mcp's end of the socket of a run to its tools: requests of the program in, answers out.
  *
  * The program is hostile: an invalid line closes the bridge and ends all of its calls. At most BRIDGE_UNDER_WAY calls are under
- * way; the others are held, as text, until it is their turn. The calls that begin in a second, and the calls and bytes of a
+ * way; the others are held, as text, until they can begin. The calls that begin in a second, and the calls and bytes of a
  * run, are limited. While a program does not read its answers, its requests are not read.
  */
 #pragma once

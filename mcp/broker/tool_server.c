@@ -142,7 +142,7 @@ static void on_rest_over(void *owner)
 /* Takes the timers, stderr and the pidfd out of the loop; kills and reaps a process that is left. */
 static void release_process(struct tool_server *s, char *how, size_t len)
 {
-	loop_timer_clear(s->loop, &s->patience);
+	loop_timer_clear(s->loop, &s->state_timer);
 	loop_timer_clear(s->loop, &s->relist);
 	if (s->errors_wait)
 		on_stderr_readable(s); /* its last lines */
@@ -170,8 +170,8 @@ static void fail_server(struct tool_server *s, const char *why)
 	s->failures++;
 	s->state          = TOOL_SERVER_RESTS;
 	s->rests_until_ms = loop_now_ms() + (REST_MS << doubled);
-	s->patience       = (struct loop_timer){ .due = on_rest_over, .owner = s };
-	loop_timer_set(s->loop, &s->patience, REST_MS << doubled);
+	s->state_timer       = (struct loop_timer){ .due = on_rest_over, .owner = s };
+	loop_timer_set(s->loop, &s->state_timer, REST_MS << doubled);
 	snprintf(s->why, sizeof s->why, "%s", text);
 	log_server_line(s, "", text, strlen(text));
 	rpc_client_close(&s->rpc, s->why); /* ends the open calls */
@@ -213,7 +213,7 @@ static void on_output_closed(void *owner)
 		server_process_signal(&s->process, SIGTERM); /* its output has ended: on_process_exit() is called soon, or on_start_timeout() */
 	if (s->state == TOOL_SERVER_READY) {
 		s->state = TOOL_SERVER_STARTS;
-		loop_timer_set(s->loop, &s->patience, REST_MS);
+		loop_timer_set(s->loop, &s->state_timer, REST_MS);
 	}
 }
 
@@ -255,7 +255,7 @@ static void set_server_ready(struct tool_server *s)
 {
 	if (s->state != TOOL_SERVER_STARTS)
 		return;
-	loop_timer_clear(s->loop, &s->patience);
+	loop_timer_clear(s->loop, &s->state_timer);
 	s->state = TOOL_SERVER_READY;
 	end_all_waits(s, NULL);
 }
@@ -485,10 +485,10 @@ static void start_server(struct tool_server *s)
 	struct err e;
 
 	s->state    = TOOL_SERVER_STARTS;
-	s->patience = (struct loop_timer){ .due = on_start_timeout, .owner = s };
+	s->state_timer = (struct loop_timer){ .due = on_start_timeout, .owner = s };
 	s->relist   = (struct loop_timer){ .due = on_relist_timer, .owner = s };
 	s->stale    = false;
-	loop_timer_set(s->loop, &s->patience, START_MS);
+	loop_timer_set(s->loop, &s->state_timer, START_MS);
 	if (*s->entry->broken)
 		fail_server(s, s->entry->broken);
 	else if (start_server_process(s, &e) < 0)

@@ -48,7 +48,7 @@ struct tool_server {
 	bool                       no_probe;      /* it has exited when it was sent server/discover, so that is not sent again */
 	bool                       probing, listens;
 	struct rpc_ask             greeting, listing, subscription;
-	struct loop_timer          patience;      /* the deadline of a start; the end of a rest; the time to exit after its output has ended */
+	struct loop_timer          state_timer;   /* the deadline of a start; the end of a rest; the time to exit after its output has ended */
 	json_t                    *pages;         /* definitions of tools, from the pages fetched so far */
 	size_t                     pages_size;    /* bytes of their JSON */
 	unsigned                   page;

@@ -1,6 +1,7 @@
 /* reply_json.c - the object that clients of all three published servers can read */
 #include "reply.h"
 
+#include "capabilities.h"
 #include "clean.h"
 #include "refused_summary.h"
 
@@ -77,10 +78,7 @@ static json_t *brief_traceback_to_json(const struct outcome *o)
 
 static json_t *timeout_to_json(const struct outcome *o)
 {
-	if (!o->timeout_ms)
-		return json_null();
-	return o->timeout_ms % 1000 ? json_real((double)o->timeout_ms / 1000)
-				    : json_integer((json_int_t)(o->timeout_ms / 1000));
+	return o->timeout_ms ? capabilities_seconds_json(o->timeout_ms) : json_null();
 }
 
 static json_t *brief_refused_calls_to_json(const struct outcome *o)

@@ -15,9 +15,9 @@ struct sandbox_info {
 	json_t       *why;       /* a text: why nothing can be run; or NULL */
 };
 
-/* The caller of a survey. Exactly one of the two functions is called, once. */
+/* The caller of sandbox_info_gather(). Exactly one of the two functions is called, once. */
 struct sandbox_info_reader {
-	bool isolation; /* the layers are wanted; false: nothing is run, and the survey does not have them */
+	bool isolation; /* the layers are wanted; false: nothing is run, and they are missing */
 	/* s: borrowed; NULL: why has the reason. Must answer the call. */
 	void (*known)(struct call *c, const struct sandbox_info *s, const struct err *why, void *owner);
 	void (*gone)(void *owner); /* the call was cancelled; NULL: nothing must be freed */
@@ -28,7 +28,7 @@ void sandbox_info_gather(struct call *c, const struct sandbox_info_reader *reade
 void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),
 			 const struct sandbox_info *s, const struct err *why);
 
-/* The survey in words, for a model; malloc'ed. NULL: out of memory. */
+/* As text for a model; malloc'ed. NULL: out of memory. */
 char *sandbox_info_text(const struct mcp *m, const struct sandbox_info *s);
 
 /* The explain reply of a profile; NULL if it cannot be used: it is unknown, or its rootfs is not built. */

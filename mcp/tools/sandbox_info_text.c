@@ -1,4 +1,4 @@
-/* sandbox_info_text.c - a survey as a model reads it best: each thing once */
+/* sandbox_info_text.c - the sandbox as a model reads it best: each thing once */
 #define _GNU_SOURCE
 #include "sandbox_info.h"
 
