@@ -69,7 +69,7 @@ int main(void)
 	w = built(&envp[1], envp);
 	tap_ok(w.fd < 0, "no argument at all is refused");
 
-	tap_ok(sealed_check(STDIN_FILENO, 10, &len, &e) < 0 && strstr(e.text, "no memory file"),
+	tap_ok(sealed_check(STDIN_FILENO, 10, &len, &e) < 0 && strstr(e.text, "not a memory file"),
 	       "what is no memory file is not taken for one");
 	w.fd = memfd_create("open", MFD_ALLOW_SEALING);
 	tap_ok(sealed_check(w.fd, 10, &len, &e) < 0 && strstr(e.text, "not sealed"),
