@@ -166,6 +166,14 @@ static void fill_child_build(struct cell *c, const struct cell_spec *spec)
 	build->init_fd       = c->base->init_fd;
 }
 
+/* PID 1 shares this process's memory until it becomes brig-init: it writes to a copy of what both know. */
+static void build_cell_on_own_stack(void *arg)
+{
+	struct child_ctx own = *(const struct child_ctx *)arg;
+
+	child_build_cell_and_exec_init(&own);
+}
+
 static int clone_init_into_cgroup(struct cell *c, struct err *e)
 {
 	struct clone_args args = {
@@ -174,16 +182,17 @@ static int clone_init_into_cgroup(struct cell *c, struct err *e)
 		.exit_signal = SIGCHLD,
 	};
 
-	c->pid = clone_into_group(&args, cg_clone_fd(&c->group));
-	if (c->pid == 0)
-		child_build_cell_and_exec_init(&c->child);
+	c->pid = clone_sharing_memory(&args, cg_clone_fd(&c->group), build_cell_on_own_stack, &c->child);
 	if (c->pid > 0)
 		return 0;
 	c->pidfd = -1;
 	return err_sys(e, "set-up step clone");
 }
 
-/* Becomes root again after a failure, too: what has to be removed then belongs to root. */
+/*
+ * Becomes root again after a failure, too: what has to be removed then belongs to root. Each change of ids, of PID 1's
+ * in the shared memory as well, leaves the memory as dumpable as fs.suid_dumpable has it.
+ */
 static int clone_init_as_owner(struct cell *c, struct err *e)
 {
 	int        r = privilege_become_owner(c->slot.init_id, e);
@@ -191,7 +200,7 @@ static int clone_init_as_owner(struct cell *c, struct err *e)
 
 	if (r == 0)
 		r = clone_init_into_cgroup(c, e);
-	if (privilege_become_root(r == 0 ? e : &second) < 0)
+	if (privilege_become_root(r == 0 ? e : &second) < 0 || privilege_hide(r == 0 ? e : &second) < 0)
 		r = -1;
 	return r;
 }
