@@ -66,6 +66,26 @@ int sealed_create_fixed_size(const char *name, size_t size, struct err *e)
 	return fd_take(&fd);
 }
 
+int memory_publish(const char *name, size_t size, void **ret, struct err *e)
+{
+	scoped_fd fd = create_memory(name);
+	void     *bytes;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		return err_sys(e, "memory file \"%s\"", name);
+	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (bytes == MAP_FAILED)
+		return err_sys(e, "memory file \"%s\"", name);
+	if (madvise(bytes, size, MADV_DONTFORK) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		err_sys(e, "memory file \"%s\"", name);
+		munmap(bytes, size);
+		return -1;
+	}
+	*ret = bytes;
+	return fd_take(&fd);
+}
+
 int sealed_check(int fd, size_t max, size_t *len, struct err *e)
 {
 	int         seals = fcntl(fd, F_GET_SEALS);

@@ -116,7 +116,8 @@ static void receive_supervisor_setup(struct supervisor *s)
 	both_filters      = sealed_create("filter", s->filter.filter, 2 * s->filter.len * sizeof *s->filter.filter, &e);
 	if (both_filters < 0)
 		log_err_and_exit(&e);
-	zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, both_filters);
+	if (zygote_process_init(&s->zygote, &s->setup, &s->kind.base.mounts, both_filters, &e) < 0)
+		log_err_and_exit(&e);
 }
 
 /* --- waiting --- */
@@ -371,6 +372,20 @@ static void handle_due_cells(struct supervisor *s)
 			handle_cell_events(s, i);
 }
 
+/* 0: no run is under way. */
+static double newest_run_start_ms(const struct supervisor *s)
+{
+	double newest = 0;
+
+	for (size_t i = 0; i < s->top; i++) {
+		const struct runner *run = s->entry[i].cell ? &s->entry[i].cell->watch : NULL;
+
+		if (run && run->clock.started > newest && run->program_state == PROGRAM_NOT_ENDED && !run->decided)
+			newest = run->clock.started;
+	}
+	return newest;
+}
+
 static struct waiting_forks collect_waiting_forks(const struct supervisor *s)
 {
 	struct waiting_forks waiting = { .pidfd = -1 };
@@ -417,6 +432,7 @@ static void supervisor_poll_once(struct supervisor *s)
 	}
 	if (!s->setup.warm)
 		return;
+	zygote_process_set_activity(&s->zygote, newest_run_start_ms(s));
 	/* Measuring memory takes some tenths of a millisecond. The other figures are written each time. */
 	if (zygote_process_is_measurement_due(&s->zygote, n == 0)) {
 		struct waiting_forks waiting = collect_waiting_forks(s);

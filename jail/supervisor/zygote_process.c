@@ -8,6 +8,7 @@
 #include "privilege.h"
 #include "profile_warm.h"
 #include "program_env.h"
+#include "sealed.h"
 #include "stderr_line.h"
 #include "sys.h"
 #include "zygote_image.h"
@@ -32,10 +33,23 @@ enum { ENDS_MAX = 64, ENDS_EACH_MS = 2500 };
 /* Of the zygote's own tmpfs mounts, which no run sees: no setting gives their size. */
 enum { TMPFS_BYTES = 64 * 1024 * 1024, TMPFS_INODES = 4096 };
 
-void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts, int filter_fd)
+int zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts,
+			int filter_fd, struct err *e)
 {
+	void *activity;
+
 	*z = (struct zygote_process){ .setup = setup, .mounts = mounts, .filter_fd = filter_fd, .requests = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
 				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
+	z->activity_fd = memory_publish("run-activity", sizeof *z->activity, &activity, e);
+	if (z->activity_fd < 0)
+		return -1;
+	z->activity = activity;
+	return 0;
+}
+
+void zygote_process_set_activity(struct zygote_process *z, double newest)
+{
+	atomic_store_explicit(&z->activity->newest_ms, (int64_t)newest, memory_order_relaxed);
 }
 
 /* --- the zygote's side of the fork --- */
@@ -90,7 +104,8 @@ static int place_zygote_fds(const struct zygote_process *z, int ready)
 	int high[] = { [ZYGOTE_FD_REQUESTS] = z->requests[1],
 		       [ZYGOTE_FD_READY]    = ready,
 		       [ZYGOTE_FD_LOG]      = 2,
-		       [ZYGOTE_FD_FILTER]   = z->filter_fd };
+		       [ZYGOTE_FD_FILTER]   = z->filter_fd,
+		       [ZYGOTE_FD_ACTIVITY] = z->activity_fd };
 
 	for (int i = ZYGOTE_FD_REQUESTS; i < ZYGOTE_FDS_END; i++)
 		if ((high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, CLEAR_OF_LOW)) < 0)
@@ -131,7 +146,7 @@ static int exec_zygote_python(const struct zygote_process *z, int root, int read
 /* The zygote ends with the supervisor, because no other process would use or replace it. */
 static _Noreturn void become_zygote(const struct zygote_process *z, int root, int ready)
 {
-	int        keep[] = { root, z->filter_fd, z->requests[1], ready }, log;
+	int        keep[] = { root, z->filter_fd, z->activity_fd, z->requests[1], ready }, log;
 	sigset_t   none;
 	struct err e;
 

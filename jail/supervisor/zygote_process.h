@@ -14,6 +14,7 @@
 #pragma once
 #include "base_mounts.h"
 #include "err.h"
+#include "run_activity.h"
 #include "supervisor_protocol.h"
 #include "store.h"
 #include "warm.h"
@@ -34,7 +35,8 @@ struct one_zygote {
 struct zygote_process {
 	const struct supervisor_setup *setup;
 	struct one_zygote now, next;
-	int         filter_fd;
+	int         filter_fd, activity_fd;
+	struct run_activity *activity; /* what activity_fd shows to forks */
 	struct base_mounts *mounts;  /* borrowed */
 	int         requests[2];     /* [0]: for requests; [1]: the zygote reads them; non-blocking */
 	bool        is_up;           /* a zygote has served since orders[] were made */
@@ -49,9 +51,11 @@ struct zygote_process {
 	double      measured;         /* CLOCK_MONOTONIC ms: when its memory was measured */
 };
 
-/* All are borrowed. */
-void zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts,
-			 int filter_fd);
+/* setup and mounts are borrowed; filter_fd stays open. */
+must_use int zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup, struct base_mounts *mounts,
+				 int filter_fd, struct err *e);
+/* For ready forks (run_activity.h). newest: CLOCK_MONOTONIC ms, when the newest of the runs under way began; 0: none is. */
+void zygote_process_set_activity(struct zygote_process *z, double newest);
 /* For a cell with this rootfs; NONE if the zygote has another, and so other files. The descriptors are borrowed. */
 struct zygote_status zygote_process_status(const struct zygote_process *z, const char *digest);
 /*

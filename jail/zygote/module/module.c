@@ -54,7 +54,7 @@ static PyObject *await_run_spec(PyObject *self)
 	struct zygote_run *run   = &state->run;
 	PyObject          *argv, *env, *code;
 
-	if (zygote_receive_spec(run) < 0)
+	if (zygote_receive_spec(&state->zygote, run) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	argv = list_from_strings(run->argv);
 	env  = environ_list_or_none(state);
@@ -134,27 +134,27 @@ static _Noreturn void print_exception_and_exit(void)
 }
 
 /* Reports the CPU time again after the rehearsal, so that the rehearsal is not charged to the program. */
-static bool rehearse_if_spec_is_late(const struct zygote_run *run, PyObject *work)
+static bool rehearse_if_idle(const struct state *state, PyObject *work)
 {
 	PyObject *done;
 
-	if (!zygote_is_spec_late(run))
+	if (!zygote_has_time_to_rehearse(&state->zygote, &state->run))
 		return true;
 	done = PyObject_CallFunctionObjArgs(work, NULL);
 	Py_XDECREF(done);
-	return done && (zygote_report_confined(run) || PyErr_SetFromErrno(PyExc_OSError));
+	return done && (zygote_report_confined(&state->run) || PyErr_SetFromErrno(PyExc_OSError));
 }
 
 static _Noreturn void run_program_of_fork(PyObject *self, PyObject *const works[])
 {
 	enum { BEGIN_FORK, REHEARSE, BECOME, RUN_EXITS, COLLECT };
-	const struct zygote_run *run   = &((struct state *)PyModule_GetState(self))->run;
-	PyObject                *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], NULL), *order, *program, *code;
-	const char              *path;
+	const struct state *state = PyModule_GetState(self);
+	PyObject           *begun = PyObject_CallFunctionObjArgs(works[BEGIN_FORK], NULL), *order, *program, *code;
+	const char         *path;
 
-	if (begun && !zygote_report_confined(run))
+	if (begun && !zygote_report_confined(&state->run))
 		begun = PyErr_SetFromErrno(PyExc_OSError);
-	order   = begun && rehearse_if_spec_is_late(run, works[REHEARSE]) ? await_run_spec(self) : NULL;
+	order   = begun && rehearse_if_idle(state, works[REHEARSE]) ? await_run_spec(self) : NULL;
 	program = order ? PyObject_CallObject(works[BECOME], order) : NULL;
 	Py_XDECREF(order); /* it must not hold the program's text while the program runs */
 	if (!program || !PyArg_ParseTuple(program, "yO", &path, &code))

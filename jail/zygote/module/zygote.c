@@ -2,6 +2,7 @@
 
 #include "zygote.h"
 
+#include "clock.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -11,10 +12,11 @@
 #include <unistd.h>
 
 /*
- * A fork that gets no order for so long is not part of a stream of runs. It has time to rehearse, and so to copy the
- * pages that a run writes to before its run begins. Beside other runs a rehearsal would cost more than it saves.
+ * A fork that waits for its spec has time to rehearse, and so to copy the pages that a run writes to before its run
+ * begins. In a stream of runs that would cost more than it saves: a fork that finds a run under way looks again later,
+ * after IDLE_MS first, then after twice as long each time. A run that began BUSY_MS ago, and no other since, is no stream.
  */
-enum { IDLE_MS = 4 };
+enum { IDLE_MS = 4, IDLE_MS_MAX = 256, BUSY_MS = 250 };
 
 extern char **environ;
 
@@ -36,6 +38,14 @@ static int map_seccomp_filters(struct fork_server *s)
 	return both == MAP_FAILED ? -1 : close(ZYGOTE_FD_FILTER);
 }
 
+static int map_run_activity(struct zygote *z)
+{
+	void *page = mmap(NULL, sizeof *z->activity, PROT_READ, MAP_SHARED, ZYGOTE_FD_ACTIVITY, 0);
+
+	z->activity = page;
+	return page == MAP_FAILED ? -1 : close(ZYGOTE_FD_ACTIVITY);
+}
+
 int zygote_start_serving(struct zygote *z)
 {
 	z->server.requests = ZYGOTE_FD_REQUESTS;
@@ -44,7 +54,7 @@ int zygote_start_serving(struct zygote *z)
 	 * refuses this call in a process with several threads, and otherwise does nothing.
 	 */
 	if (unshare(CLONE_THREAD) < 0 || chdir("/") < 0 || map_seccomp_filters(&z->server) < 0 ||
-	    fork_server_open(&z->server) < 0)
+	    map_run_activity(z) < 0 || fork_server_open(&z->server) < 0)
 		return -1;
 	if (prctl(PR_GET_NAME, z->name) < 0 || prctl(PR_SET_NAME, "brig-zygote") < 0)
 		return -1;
@@ -72,15 +82,29 @@ bool zygote_report_confined(const struct zygote_run *run)
 	return r == 0;
 }
 
-bool zygote_is_spec_late(const struct zygote_run *run)
+static bool has_busy_runs(const struct zygote *z)
 {
-	return run->child.fork.is_ahead && !child_wait_for_spec(&run->child, IDLE_MS);
+	int64_t newest = atomic_load_explicit(&z->activity->newest_ms, memory_order_relaxed);
+
+	return newest != 0 && clock_ms(CLOCK_MONOTONIC) < (double)(newest + BUSY_MS);
 }
 
-int zygote_receive_spec(struct zygote_run *run)
+bool zygote_has_time_to_rehearse(const struct zygote *z, const struct zygote_run *run)
+{
+	for (int ms = IDLE_MS; run->child.fork.is_ahead && !child_wait_for_spec(&run->child, ms); ms = ms < IDLE_MS_MAX ? 2 * ms : ms)
+		if (!has_busy_runs(z))
+			return true;
+	return false;
+}
+
+int zygote_receive_spec(struct zygote *z, struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;
-	int               r = c->fork.is_ahead ? child_read_spec_file(c) : 0;
+	int               r = child_sys(munmap((void *)z->activity, sizeof *z->activity));
+
+	z->activity = NULL;
+	if (r == 0 && c->fork.is_ahead)
+		r = child_read_spec_file(c);
 
 	if (r == 0 && c->fork.is_ahead)
 		child_enter_workdir(c);

@@ -7,9 +7,11 @@
  */
 #pragma once
 #include "fork_server.h"
+#include "run_activity.h"
 
 struct zygote {
 	struct fork_server server;
+	const struct run_activity *activity; /* in a fork: until it takes its spec */
 	char               name[16]; /* of the interpreter's process; forks take it back */
 };
 
@@ -29,7 +31,7 @@ int  zygote_start_serving(struct zygote *z);
 bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zygote_run *ret);
 /* In the fork: reports that it has no rights, and its CPU time, which is not charged to the program. False with errno. */
 bool zygote_report_confined(const struct zygote_run *run);
-/* True: the fork was made ahead, and its order has not come for a while. */
-bool zygote_is_spec_late(const struct zygote_run *run);
+/* Waits until the fork's spec has come: false. Or until other runs no longer need the CPU: true, if it was made ahead. */
+bool zygote_has_time_to_rehearse(const struct zygote *z, const struct zygote_run *run);
 /* In the fork: waits for its spec, and reads it. 0 or -1 with errno; does not return if the spec asks for an exec. */
-int  zygote_receive_spec(struct zygote_run *run);
+int  zygote_receive_spec(struct zygote *z, struct zygote_run *run);

@@ -1,0 +1,13 @@
+/*
+ * run_activity.h - whether runs of a profile are under way, for its ready forks
+ *
+ * A memory file of one page that the supervisor alone can write (memory_publish()). A zygote and its forks map it
+ * read-only, and a fork unmaps it before it takes its spec: no program finds it, and none could send through it.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct run_activity {
+	_Atomic int64_t newest_ms; /* CLOCK_MONOTONIC: when the newest of the runs under way began; 0: none is */
+};
