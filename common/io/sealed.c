@@ -68,7 +68,7 @@ int sealed_create_fixed_size(const char *name, size_t size, struct err *e)
 
 int memory_publish(const char *name, size_t size, void **ret, struct err *e)
 {
-	scoped_fd fd = create_memory(name);
+	scoped_fd fd = create_memfd(name);
 	void     *bytes;
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)

@@ -200,7 +200,7 @@ static int clone_init_as_owner(struct cell *c, struct err *e)
 
 	if (r == 0)
 		r = clone_init_into_cgroup(c, e);
-	if (privilege_become_root(r == 0 ? e : &second) < 0 || privilege_hide(r == 0 ? e : &second) < 0)
+	if (privilege_become_root(r == 0 ? e : &second) < 0 || privilege_make_undumpable(r == 0 ? e : &second) < 0)
 		r = -1;
 	return r;
 }

@@ -301,11 +301,17 @@ static bool recreate_leaf(struct cg *g, struct cg_leaf *leaf)
 	return make_cgroup_leaf(leaf, g->name) == CG_MADE && lend_leaf(leaf, &ignored) == 0;
 }
 
-bool cg_renew_for_next_cell(struct cg *g)
+bool cg_renew_for_next_cell(struct cg *g, bool *remade)
 {
-	for (size_t i = 0; i < g->n; i++)
-		if (!cg_leaf_reset_counters(g, &g->leaf[i], false) && !recreate_leaf(g, &g->leaf[i]))
+	if (!cg_is_empty(g))
+		return false;
+	for (size_t i = 0; i < g->n; i++) {
+		if (cg_leaf_reset_counters(g, &g->leaf[i], false))
+			continue;
+		*remade = true;
+		if (!recreate_leaf(g, &g->leaf[i]))
 			return false;
+	}
 	return true;
 }
 

@@ -187,18 +187,18 @@ must_use int cg_close(struct cg *g, struct err *e);
 /* Removes the leaves without waiting; true when all are gone. After false it can be called again. */
 bool cg_remove(struct cg *g);
 /*
- * Whether the leaves can be used again for another cell. Not with v2: a write to memory.peak resets it for that one
- * open descriptor only, and before Linux 6.12 not at all. Not without leaves either: only an empty leaf shows that
- * the cell is gone.
+ * Whether cg_reset_counters() can make the leaves as new for another cell. Not with v2: a write to memory.peak resets it for
+ * that one open descriptor only, and before Linux 6.12 not at all. Not without leaves either: only an empty leaf shows
+ * that the cell is gone.
  */
 bool cg_is_renewable(const struct cg *g);
 /* No process is in any leaf. */
 bool cg_is_empty(const struct cg *g);
 /*
- * Makes empty leaves that are renewable and were lent as new, except for their limits. A leaf that the kernel cannot
- * reset is removed and made again. False when that fails: the caller removes all of them.
+ * Makes leaves that were lent as new, except for their limits. A leaf that the kernel cannot reset, as all of v2, is
+ * removed and made again: *remade is set then. False when that fails or a process is left: the caller removes them all.
  */
-must_use bool cg_renew_for_next_cell(struct cg *g);
+must_use bool cg_renew_for_next_cell(struct cg *g, bool *remade);
 /*
  * The supervisor's part of cg_renew_for_next_cell(), through ->files: resets what an ended cell left in leaves that the supervisor
  * keeps for its next cell. False: the leaves go back to the monitor. Does not check the charged memory, because the

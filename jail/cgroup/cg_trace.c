@@ -69,6 +69,8 @@ static bool reset_counter(const struct cg *g, const struct cg_leaf *leaf, const 
 
 bool cg_leaf_reset_counters(const struct cg *g, const struct cg_leaf *leaf, bool at_once)
 {
+	if (leaf->v2)
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
 		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !reset_counter(g, leaf, &traces[i]))
 			return false;

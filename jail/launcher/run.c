@@ -174,6 +174,7 @@ enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct
 		return RUN_STARTED;
 	case LAUNCH_READY:
 	case LAUNCH_TAKEN:
+	case LAUNCH_RESTS:
 		return RUN_GOES_ON;
 	case LAUNCH_SESSION:
 		run->victims   = message.number;

@@ -15,6 +15,7 @@ enum launch_kind {
 	LAUNCH_READY,   /* to the monitor: the cell waits for an order; with a lease if it is warm; once more, without, when the lease was closed
 			   unused. number: how many cells there were in its place before */
 	LAUNCH_TAKEN,   /* to the monitor: a run by lease is not over after LAUNCH_TAKEN_MS, or no next cell comes */
+	LAUNCH_RESTS,   /* to the monitor: the run is over, no process of it is left, and the place waits for a supervisor_cell */
 	LAUNCH_STARTED, /* with the streams */
 	LAUNCH_SESSION, /* when a session begins, and when one of these changes. number: processes killed because it had no memory left;
 			   value: 1 if it is frozen; end: layers, missing, missing_why, rootfs_digest */

@@ -5,6 +5,10 @@
  * (zygote_report.h), and certificates if has_trust; then a supervisor_cell for each cell, with its control socket,
  * the lock on its ids, the rootfs, its control groups' leaves, the directories to show and the socket for files. The
  * answers come over the control sockets (run_spec.h). The supervisor ends with the monitor.
+ *
+ * A control socket and what came with it stay for as long as the monitor uses the place: after LAUNCH_RESTS the next
+ * supervisor_cell comes over the control socket. With it come only leaves, if they were made anew, and what the cell
+ * itself needs: the directories to show and the socket for files.
  */
 #pragma once
 #include "cg.h"
@@ -46,7 +50,7 @@ struct supervisor_cell {
 	struct limits limits;
 	uint64_t      layers, missing;
 	char          cg_why[160];
-	uint32_t      leaves;
+	uint32_t      leaves; /* 0: those that the place has */
 	struct {
 		uint32_t v2, controllers;
 	} leaf[CG_TREES_MAX];

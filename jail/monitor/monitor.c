@@ -193,7 +193,7 @@ static void shut_down_cells_and_supervisors(struct monitor *k)
 		if (k->cell[i].state != MONITORED_CELL_FREE)
 			monitored_cell_close_control(&k->cell[i]);
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
-		k->kept[i].state = MONITORED_PROFILE_RETIRED; /* may_rest() lets no entry rest any more */
+		k->kept[i].state = MONITORED_PROFILE_RETIRED;
 		profile_userns_stop(&k->kept[i].userns);
 		monitored_proxy_stop(&k->kept[i].proxy);
 	}

@@ -118,6 +118,13 @@ static void compute_cell_limits(const struct monitor *k, size_t *cells, size_t *
 	*watched = cells_for_fd_limit(files.rlim_max, BESIDE_WATCHED, OF_WATCHED);
 }
 
+/* Neither in another rootfs nor in another profile can its place be used. */
+static bool rests_for_profile(const struct monitor *k, const struct monitored_cell *s, uint32_t number)
+{
+	return s->state == MONITORED_CELL_RESTING && s->profile == number &&
+	       memcmp(&s->rootfs_since, &k->kept[number].rootfs_since, sizeof s->rootfs_since) == 0;
+}
+
 /*
  * Of resting entries, the one that has rested longest: by then the kernel has freed memory of its groups that it
  * frees late. All entries from the top on are free, so only the first of them is looked at.
@@ -134,7 +141,7 @@ static struct monitored_cell *find_best_cell_entry(struct monitor *k, uint32_t n
 		if (s->state == MONITORED_CELL_FREE)
 			fit = IS_FREE;
 		else if (s->state == MONITORED_CELL_RESTING)
-			fit = s->profile == number ? OF_PROFILE : OF_ANOTHER;
+			fit = rests_for_profile(k, s, number) ? OF_PROFILE : OF_ANOTHER;
 		if (fit > most || (fit == most && best && s->since < best->since)) {
 			best = s;
 			most = fit;
@@ -143,15 +150,16 @@ static struct monitored_cell *find_best_cell_entry(struct monitor *k, uint32_t n
 	return best;
 }
 
-/* A resting entry that cannot be used again is cleaned, and the search begins anew. */
-static struct monitored_cell *obtain_cell_entry(struct monitor *k, uint32_t number, size_t cells)
+/* A resting entry that cannot be used again is cleaned, and the search begins anew. *renewed: as leaves_are_new. */
+static struct monitored_cell *obtain_cell_entry(struct monitor *k, uint32_t number, size_t cells, bool *renewed)
 {
 	struct monitored_cell *s;
 
+	*renewed = false;
 	while ((s = find_best_cell_entry(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
-	       !(s->profile == number && cg_renew_for_next_cell(&s->group))) {
+	       !(rests_for_profile(k, s, number) && cg_renew_for_next_cell(&s->group, renewed))) {
 		monitored_cell_close_control(s);
-		(void)monitored_cell_clean_up(s, false);
+		(void)monitored_cell_clean_up(s);
 	}
 	return s;
 }
@@ -162,7 +170,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 	struct monitored_profile     *p = &k->kept[number];
 	size_t                        cells, watched, used = 0, waiting = 0;
 	struct monitored_cell        *cell = NULL;
-	bool                          fits;
+	bool                          fits, is_free, rested;
 	struct monitored_cell_options w = {
 		.tree     = &p->tree,
 		.userns   = &p->userns,
@@ -184,8 +192,11 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 		waiting += is_cell_waiting_for_run(&k->cell[i]);
 	}
 	fits = watched >= cells || used < watched;
-	if (fits && (run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX)) /* entries for as many runs stay free */
-		cell = obtain_cell_entry(k, number, cells);
+	is_free = run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX; /* entries for as many runs stay free */
+	do { /* again if a place rested in a supervisor that has ended, of which the monitor has not read yet */
+		cell   = fits && is_free ? obtain_cell_entry(k, number, cells, &w.leaves_are_new) : NULL;
+		rested = cell && cell->state == MONITORED_CELL_RESTING;
+	} while (rested && monitored_cell_open(cell, number, &w, e) < 0);
 	if (!cell) {
 		cells = fits ? cells : watched;
 		err_set(e, ERR_LIMIT, "%zu cells are in use, and there %s", cells,
@@ -193,7 +204,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 						 : "is no room for more");
 		return NULL;
 	}
-	if (monitor_start_supervisor(k, number, e) < 0 || monitored_cell_open(cell, number, &w, e) < 0)
+	if (!rested && (monitor_start_supervisor(k, number, e) < 0 || monitored_cell_open(cell, number, &w, e) < 0))
 		return NULL;
 	cell->generation = ++k->made;
 	if (cell >= k->cell + k->top)
@@ -304,6 +315,23 @@ static bool accept_next_cell(struct monitor *k, struct monitored_cell *s)
 	       count_waiting_cells(k, s->profile) <= p->plan.ready;
 }
 
+/*
+ * s rests already. As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are
+ * removed. In a profile that is never warm no run gets anything that another run has had. A plain user's ids are also
+ * used by other runs of that user, so they do not rest.
+ */
+static bool may_keep_groups_for_next_cell(const struct monitor *k, const struct monitored_cell *s)
+{
+	enum { MORE = 8 };
+	const struct monitored_profile *p = &k->kept[s->profile];
+	uint32_t                        n = 0;
+
+	for (size_t i = 0; i < k->top; i++)
+		n += rests_for_profile(k, &k->cell[i], s->profile);
+	return rests_for_profile(k, s, s->profile) && k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER &&
+	       p->state == MONITORED_PROFILE_SERVING && n <= p->plan.ready + MORE;
+}
+
 void monitor_receive_cell_message(struct monitor *k, struct monitored_cell *s)
 {
 	struct err e;
@@ -316,7 +344,7 @@ void monitor_receive_cell_message(struct monitor *k, struct monitored_cell *s)
 			back_off_profile_refill(&k->kept[s->profile], &e);
 		else if (s->state == MONITORED_CELL_READY)
 			k->kept[s->profile].backoff = 0;
-		if ((s->ready_is_next_cell && !accept_next_cell(k, s)) ||
+		if ((s->ready_is_next_cell && !accept_next_cell(k, s)) || (s->state == MONITORED_CELL_RESTING && !may_keep_groups_for_next_cell(k, s)) ||
 		    (s->leaves_after_lease && s->state == MONITORED_CELL_READY && !s->lease_is_out)) {
 			packet_close_fds(lease, n);
 			monitored_cell_close_control(s);
@@ -343,23 +371,6 @@ void monitor_handle_supervisor_exit(struct monitored_profile *p)
 	monitor_log_error(&e);
 }
 
-/*
- * As many entries rest as the profile has ready cells, and MORE; after a crowd of runs the others are removed. In a
- * profile that is never warm no run gets anything that another run has had. A plain user's ids are also used by other
- * runs of that user, so they do not rest.
- */
-static bool may_keep_groups_for_next_cell(const struct monitor *k, uint32_t number)
-{
-	enum { MORE = 8 };
-	const struct monitored_profile *p = &k->kept[number];
-	uint32_t           n = 0;
-
-	for (size_t i = 0; i < k->top; i++)
-		n += k->cell[i].state == MONITORED_CELL_RESTING && k->cell[i].profile == number;
-	return k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER && p->state == MONITORED_PROFILE_SERVING &&
-	       n < p->plan.ready + MORE;
-}
-
 bool monitor_clean_up_cells(struct monitor *k)
 {
 	bool left = false;
@@ -371,10 +382,11 @@ bool monitor_clean_up_cells(struct monitor *k)
 			monitor_recall_lease(k, s);
 			left |= !s->recall_was_sent;
 		}
-		if (s->state == MONITORED_CELL_RESTING && k->kept[s->profile].state != MONITORED_PROFILE_SERVING)
+		if (s->state == MONITORED_CELL_RESTING &&
+		    (k->kept[s->profile].state != MONITORED_PROFILE_SERVING || !rests_for_profile(k, s, s->profile)))
 			monitored_cell_close_control(s);
 		if (s->state == MONITORED_CELL_LEAVING)
-			left |= !monitored_cell_clean_up(s, may_keep_groups_for_next_cell(k, s->profile));
+			left |= !monitored_cell_clean_up(s);
 	}
 	while (k->top && k->cell[k->top - 1].state == MONITORED_CELL_FREE)
 		k->top--;

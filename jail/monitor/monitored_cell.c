@@ -32,7 +32,9 @@ static int take_slot_and_cgroups(struct monitored_cell *s, const struct monitore
 	return w->lends ? cg_lend_to_supervisor(&s->group, e) : 0;
 }
 
-static void fill_cell_message(struct supervisor_cell *cell, const struct monitored_cell *s, const struct monitored_cell_options *w)
+/* leaves: the supervisor gets them. */
+static void fill_cell_message(struct supervisor_cell *cell, const struct monitored_cell *s, const struct monitored_cell_options *w,
+			      bool leaves)
 {
 	memset(cell, 0, sizeof *cell);
 	memcpy(cell->digest, w->tree->digest, sizeof cell->digest);
@@ -44,9 +46,9 @@ static void fill_cell_message(struct supervisor_cell *cell, const struct monitor
 	cell->limits     = *w->limits;
 	cell->layers     = s->group.layers;
 	cell->missing    = s->group.missing;
-	cell->leaves     = (uint32_t)s->group.n;
+	cell->leaves     = leaves ? (uint32_t)s->group.n : 0;
 	snprintf(cell->cg_why, sizeof cell->cg_why, "%s", s->group.why);
-	for (size_t i = 0; i < s->group.n; i++) {
+	for (size_t i = 0; i < cell->leaves; i++) {
 		cell->leaf[i].v2          = s->group.leaf[i].v2;
 		cell->leaf[i].controllers = s->group.leaf[i].controllers;
 	}
@@ -59,23 +61,26 @@ static void fill_cell_message(struct supervisor_cell *cell, const struct monitor
 	}
 }
 
+/* control: the supervisor's end of a new place's socket; -1: the supervisor has the place, at s->control. */
 static int send_cell_to_supervisor(const struct monitored_cell *s, const struct monitored_cell_options *w, int control, struct err *e)
 {
 	struct supervisor_cell cell;
 	int                    fds[PACKET_FDS_MAX], r;
 	size_t                 n = 0;
 
-	fill_cell_message(&cell, s, w);
-	fds[n++] = control;
-	fds[n++] = s->slot.fd;
-	fds[n++] = w->tree->tree_fd;
-	for (size_t i = 0; i < s->group.n; i++)
+	fill_cell_message(&cell, s, w, control >= 0 || w->leaves_are_new);
+	if (control >= 0) {
+		fds[n++] = control;
+		fds[n++] = s->slot.fd;
+		fds[n++] = w->tree->tree_fd;
+	}
+	for (size_t i = 0; i < cell.leaves; i++)
 		fds[n++] = s->group.leaf[i].fd;
 	for (uint32_t i = 0; i < cell.shown_len; i++)
 		fds[n++] = w->shown_fd[i];
 	if (cell.files)
 		fds[n++] = w->shown_fd[cell.shown_len];
-	r = packet_send(w->userns->supervisor, &cell, sizeof cell, fds, n);
+	r = packet_send(control >= 0 ? w->userns->supervisor : s->control, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or hangs: the runs of all profiles would wait with the monitor */
 		profile_userns_stop(w->userns);
 	errno = -r;
@@ -86,8 +91,12 @@ static int request_cell_build(struct monitored_cell *s, const struct monitored_c
 {
 	int pair[2], r;
 
-	if ((!s->ids && take_slot_and_cgroups(s, w, e) < 0) || cg_set_limits(&s->group, w->limits, e) < 0)
+	if (s->control < 0 && take_slot_and_cgroups(s, w, e) < 0)
 		return -1;
+	if (cg_set_limits(&s->group, w->limits, e) < 0)
+		return -1;
+	if (s->control >= 0)
+		return send_cell_to_supervisor(s, w, -1, e);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "control socket of a cell: socketpair");
 	s->control = pair[0];
@@ -165,6 +174,22 @@ static void handle_cell_ready(struct monitored_cell *s, uint32_t cells_before, i
 		s->state = MONITORED_CELL_READY;
 }
 
+/* Only what the next cell in the place will have, too, is left. */
+static void let_monitored_cell_rest(struct monitored_cell *s)
+{
+	struct monitored_cell rests = MONITORED_CELL_NONE;
+
+	rests.state        = MONITORED_CELL_RESTING;
+	rests.since        = clock_ms(CLOCK_MONOTONIC);
+	rests.profile      = s->profile;
+	rests.rootfs_since = s->rootfs_since;
+	rests.control      = s->control;
+	rests.ids          = s->ids;
+	rests.slot         = s->slot;
+	rests.group        = s->group;
+	*s                 = rests;
+}
+
 bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS], size_t *n, struct err *e)
 {
 	struct launch_message message;
@@ -172,7 +197,6 @@ bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS]
 
 	e->kind = ERR_NONE;
 	if (got != sizeof message) {
-		s->ended = got == 0;
 		close_received_fds(fds, n);
 		return false;
 	}
@@ -188,6 +212,10 @@ bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS]
 		s->state        = MONITORED_CELL_TAKEN; /* if it has no lease, its supervisor harms only its own cell */
 		s->lease_is_out = false;
 		s->since        = clock_ms(CLOCK_MONOTONIC) - LAUNCH_TAKEN_MS;
+		return true;
+	case LAUNCH_RESTS:
+		if (s->state == MONITORED_CELL_TAKEN)
+			let_monitored_cell_rest(s);
 		return true;
 	case LAUNCH_ENDED:
 		/* A supervisor is trusted in its own profile only: the service's log gets one line of text, whatever it sent. */
@@ -217,27 +245,10 @@ void monitored_cell_close_control(struct monitored_cell *s)
 
 enum { KILL_AFTER_MS = 100 };
 
-bool monitored_cell_clean_up(struct monitored_cell *s, bool may_rest)
+bool monitored_cell_clean_up(struct monitored_cell *s)
 {
-	double now     = clock_ms(CLOCK_MONOTONIC);
-	bool   is_late = now - s->since > KILL_AFTER_MS;
-
-	if (may_rest && s->ended && !is_late && cg_is_renewable(&s->group)) {
-		struct monitored_cell rests = MONITORED_CELL_NONE;
-
-		if (!cg_is_empty(&s->group))
-			return false;
-		rests.state   = MONITORED_CELL_RESTING;
-		rests.profile = s->profile;
-		rests.since   = now;
-		rests.ids     = s->ids;
-		rests.slot    = s->slot;
-		rests.group   = s->group;
-		*s            = rests;
-		return true;
-	}
 	if (!cg_remove(&s->group)) {
-		if (is_late)
+		if (clock_ms(CLOCK_MONOTONIC) - s->since > KILL_AFTER_MS)
 			cg_kill_members(&s->group);
 		return false;
 	}

@@ -2,14 +2,14 @@
  * monitored_cell.h - one cell as the monitor sees it: ids, control groups, a socket to its supervisor
  *
  *   FREE -> BUILDING -> READY -> TAKEN -> LEAVING -> FREE
- *              ^                             |
- *              +----------- RESTING <--------+
+ *              ^                   |
+ *              +----- RESTING <----+
  *
  * An entry is opened ahead of any run, or for one; its cell is taken once. After a short run by lease the supervisor
- * builds the next cell in the same place and sends READY again; the monitor hears nothing else of that run. When a
- * cell is gone and its groups are empty, groups and ids rest for the next cell of the profile (cg_renew_for_next_cell()). The
- * groups are removed instead, as soon as they are empty, if enough entries rest already, or if the supervisor has not
- * closed its end of the socket: it may still kill what is in them.
+ * builds the next cell in the same place and sends READY again; the monitor receives nothing else of that run. After
+ * any other run that left no process the place rests: the supervisor keeps its descriptors and the slot's user
+ * namespace, the monitor its ids and groups, until the next cell of the profile is built in it. If enough entries rest
+ * already, or the run left something, the groups are removed as soon as they are empty, and the ids are given back.
  */
 #pragma once
 #include "cg.h"
@@ -40,7 +40,6 @@ struct monitored_cell {
 	uint32_t                  cells_before; /* cells that were in this place before; as number of LAUNCH_READY */
 	bool                      ready_is_next_cell; /* the last READY was that of the next cell in the place */
 	struct timespec           rootfs_since; /* when the name of the rootfs got the tree that the cell has */
-	bool                      ended;      /* the supervisor has closed its end, and does nothing more */
 	double                    since;      /* CLOCK_MONOTONIC ms: when this state began */
 	struct id_pool           *ids;        /* the pool of the slot; NULL: there is no slot */
 	struct slot               slot;
@@ -58,9 +57,13 @@ struct monitored_cell_options {
 	const int                *shown_fd; /* what run shows, then its socket for files if it has one */
 	bool                      lends;    /* the supervisor has other ids: the groups are lent to it */
 	bool                      warm;     /* for a zygote's fork */
+	bool                      leaves_are_new;
 };
 
-/* s is FREE, or RESTING for this profile with renewed groups. The supervisor begins to build. After a failure s is FREE. */
+/*
+ * s is FREE, or RESTING for this profile with renewed groups; w->leaves_are_new: the supervisor does not have them. The
+ * supervisor begins to build. After a failure s is FREE.
+ */
 must_use int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct monitored_cell_options *w, struct err *e);
 
 enum monitored_cell_answer { MONITORED_CELL_TOOK_IT, MONITORED_CELL_IS_GONE, MONITORED_CELL_REFUSED };
@@ -76,5 +79,5 @@ must_use bool monitored_cell_receive_message(struct monitored_cell *s, int fds[L
 
 /* The cell is gone, or is to end: closes the control socket, upon which the supervisor kills the cell. */
 void monitored_cell_close_control(struct monitored_cell *s);
-/* s is LEAVING. True when it has become FREE, or RESTING if may_rest. Kills processes that still live after a while. */
-bool monitored_cell_clean_up(struct monitored_cell *s, bool may_rest);
+/* s is LEAVING. True when it has become FREE. Kills processes that still live after a while. */
+bool monitored_cell_clean_up(struct monitored_cell *s);

@@ -104,6 +104,11 @@ void runner_send_lease_taken(struct runner *w)
 	w->taken_due_ms = 0;
 }
 
+void runner_send_rests(const struct runner *w)
+{
+	send_message_best_effort(w->control, &(struct launch_message){ .kind = LAUNCH_RESTS });
+}
+
 void runner_send_lease_returned(const struct runner *w)
 {
 	struct launch_message message = { .kind = LAUNCH_READY, .number = w->cells_before };

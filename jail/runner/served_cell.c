@@ -18,14 +18,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RUN_SPEC_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000 };
+enum { RUN_SPEC_MS_MAX = 2000, DIE_MS = 1000, OPEN_MS_MAX = 10000, REST_MS = 60000 };
 
 /* --- what it is made of --- */
 
+static size_t cg_from_message(struct cg *g, const struct supervisor_cell *message, const int *fds)
+{
+	*g = (struct cg){ .n = message->leaves, .lent = true, .layers = message->layers, .missing = message->missing };
+	memcpy(g->why, message->cg_why, sizeof g->why);
+	for (uint32_t i = 0; i < message->leaves; i++)
+		g->leaf[i] = (struct cg_leaf){ .base_fd     = -1,
+					       .fd          = fds[i],
+					       .join_fd     = -1,
+					       .v2          = message->leaf[i].v2,
+					       .controllers = message->leaf[i].controllers };
+	return message->leaves;
+}
+
 size_t cell_resources_from_message(struct cell_resources *ret, const struct supervisor_cell *message, const int *fds)
 {
-	struct cg *g = &ret->group;
-	size_t     n = 0;
+	size_t n = 0;
 
 	*ret             = CELL_RESOURCES_NONE;
 	ret->control     = fds[n++];
@@ -36,15 +48,7 @@ size_t cell_resources_from_message(struct cell_resources *ret, const struct supe
 	ret->rootfs.tree_fd = fds[n++];
 	ret->limits         = message->limits;
 	memcpy(ret->rootfs.digest, message->digest, sizeof ret->rootfs.digest);
-	*g = (struct cg){ .n = message->leaves, .lent = true, .layers = message->layers, .missing = message->missing };
-	memcpy(g->why, message->cg_why, sizeof g->why);
-	for (uint32_t i = 0; i < message->leaves; i++)
-		g->leaf[i] = (struct cg_leaf){ .base_fd     = -1,
-					       .fd          = fds[n++],
-					       .join_fd     = -1,
-					       .v2          = message->leaf[i].v2,
-					       .controllers = message->leaf[i].controllers };
-	return n;
+	return n + cg_from_message(&ret->group, message, fds + n);
 }
 
 static void adopt_cell_options(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
@@ -59,6 +63,19 @@ static void adopt_cell_options(struct served_cell *c, const struct supervisor_ce
 	c->has_code = message->has_code;
 	c->is_warm  = message->warm;
 	c->terminals = message->terminals;
+}
+
+/* Made anew by the monitor: what was opened of the old ones is closed. */
+static void adopt_remade_leaves(struct served_cell *c, const struct supervisor_cell *message, const int *fds)
+{
+	struct cell_resources *p = &c->resources;
+	struct err             ignored;
+
+	cg_files_close(&c->files);
+	cg_oom_close(&p->oom);
+	p->oom = CG_OOM_NONE;
+	(void)!cg_close(&p->group, &ignored); /* descriptors only: the leaves are the monitor's */
+	(void)cg_from_message(&p->group, message, fds);
 }
 
 /* The resources are the cell's from here on. */
@@ -248,23 +265,15 @@ static void close_cell_resources(struct cell_resources *p)
 	slot_release(&p->slot);
 }
 
-struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
-				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote)
+static void build_cell_for_message(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+			      const struct zygote_status *zygote)
 {
-	struct served_cell *c = calloc(1, sizeof *c);
-	struct err          e;
+	struct err e;
 
-	if (!c) {
-		struct cell_resources left = *resources;
-
-		close_cell_resources(&left);
-		packet_close_fds((int *)fds, message->shown_len + message->files);
-		return NULL;
-	}
-	c->resources = *resources;
 	adopt_cell_options(c, message, fds);
-	c->may_stay = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
-	if (c->may_stay)
+	c->cells_before = 0;
+	c->may_follow   = kind->setup->warm && message->warm && !message->for_one_run && cg_is_renewable(&c->resources.group);
+	if (c->may_follow)
 		cg_keep_counter_files_open(&c->resources.group, &c->files);
 	init_runner_of_cell(c, kind, message->for_one_run, zygote);
 	c->opening = -1;
@@ -276,6 +285,22 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
 	}
 	for (uint32_t i = 0; i < message->shown_len; i++)
 		fd_closep(&c->shown_fd[i]);
+}
+
+struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_resources *resources,
+				     const struct supervisor_cell *message, const int *fds, const struct zygote_status *zygote)
+{
+	struct served_cell *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		struct cell_resources left = *resources;
+
+		close_cell_resources(&left);
+		packet_close_fds((int *)fds, message->shown_len + message->files);
+		return NULL;
+	}
+	c->resources = *resources;
+	build_cell_for_message(c, kind, message, fds, zygote);
 	return c;
 }
 
@@ -285,11 +310,22 @@ struct served_cell *served_cell_open(struct cell_kind *kind, const struct cell_r
  * Only after a run that was not reported to the monitor: after a longer one the monitor has had another cell built. The
  * program must have ended by itself and left no process, so that the groups are empty once PID 1 is reaped.
  */
-static bool may_keep_resources(const struct served_cell *c)
+static bool may_follow_at_once(const struct served_cell *c)
 {
 	const struct runner *w = &c->watch;
 
-	return c->may_stay && c->is_left && !w->session_ms && w->spec_from == SPEC_FROM_LEASE && w->control >= 0 && w->taken_due_ms > 0;
+	return c->may_follow && c->is_left && !w->session_ms && w->spec_from == SPEC_FROM_LEASE && w->taken_due_ms > 0;
+}
+
+/*
+ * Whether the place is as it was before the cell, as soon as PID 1 is reaped. In a profile that never starts warm, a
+ * run gets nothing that another run has used.
+ */
+static bool may_place_rest(const struct served_cell *c, const struct cell_kind *kind)
+{
+	const struct runner *w = &c->watch;
+
+	return kind->setup->warm && w->control >= 0 && w->spec_from && w->cell.pidfd >= 0 && w->cell.group.n && w->cell.group.lent;
 }
 
 static void take_resources_back(struct served_cell *c)
@@ -297,6 +333,11 @@ static void take_resources_back(struct served_cell *c)
 	struct cell_resources *p    = &c->resources;
 	struct cell           *cell = &c->watch.cell;
 
+	cg_kill(&cell->group);
+	if (c->watch.oom || c->watch.victims || cell->oom.helper_fd >= 0) { /* the next cell would get an event of this one */
+		cg_oom_close(&cell->oom);
+		cell->oom = CG_OOM_NONE;
+	}
 	p->control    = fd_take(&c->watch.control);
 	p->slot       = cell->slot;
 	p->rootfs     = cell->rootfs;
@@ -310,17 +351,45 @@ static void take_resources_back(struct served_cell *c)
 	c->is_kept    = true;
 }
 
-bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
+/* The cell is gone. What is left of its runner waits for nothing. */
+static void let_place_rest(struct served_cell *c)
+{
+	int control = c->resources.control;
+
+	c->watch.control = control; /* if the monitor has not been told of the run, it is now */
+	runner_send_lease_taken(&c->watch);
+	runner_init(&c->watch);
+	c->watch.control = control;
+	runner_send_rests(&c->watch);
+	c->watch.control = -1;
+	c->state         = CELL_RESTS;
+}
+
+void served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
 	if (!cg_reset_counters(&c->resources.group)) {
-		served_cell_free(c);
-		return false;
+		let_place_rest(c);
+		return;
 	}
 	c->is_kept = false;
 	c->cells_before++;
 	init_runner_of_cell(c, kind, false, zygote);
 	build_served_cell(c, kind);
-	return true;
+}
+
+void served_cell_reuse(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+		       const struct zygote_status *zygote)
+{
+	struct cg *g = &c->resources.group;
+
+	if (message->leaves)
+		adopt_remade_leaves(c, message, fds);
+	g->layers           = message->layers;
+	g->missing          = message->missing;
+	c->resources.limits = message->limits;
+	memcpy(g->why, message->cg_why, sizeof g->why);
+	c->is_kept = false;
+	build_cell_for_message(c, kind, message, fds + message->leaves, zygote);
 }
 
 void served_cell_free(struct served_cell *c)
@@ -369,6 +438,10 @@ void served_cell_fill_pollfds(struct served_cell *c, struct pollfd fds[RUNNER_FD
 		c->wake = now + DIE_MS;
 		poll_only_fd(fds, c->watch.cell.pidfd);
 		return;
+	case CELL_RESTS:
+		c->wake = now + REST_MS;
+		poll_only_fd(fds, c->resources.control);
+		return;
 	case CELL_SENDS:
 		poll_only_fd(fds, c->watch.files.sock);
 		fds[0] = (struct pollfd){ .fd = c->watch.client }; /* only to see its end */
@@ -390,8 +463,12 @@ static enum served_turn close_served_cell(struct served_cell *c, struct cell_kin
 	fd_closep(&c->opening);
 	packet_close_socket(&c->files_fd);
 	runner_close_fds(w);
-	if (c->is_kept)
+	if (c->is_kept && c->follows_at_once)
 		return SERVED_CELL_MAY_FOLLOW;
+	if (c->is_kept) {
+		let_place_rest(c);
+		return SERVED_CELL_LIVES;
+	}
 	served_cell_free(c);
 	return SERVED_CELL_IS_GONE;
 }
@@ -424,10 +501,11 @@ static enum served_turn end_served_cell(struct served_cell *c, struct cell_kind 
 		runner_send_run_ended(w);
 		fd_closep(&w->client);
 	}
-	if (may_keep_resources(c))
-		take_resources_back(c);
-	else
+	c->follows_at_once = may_follow_at_once(c);
+	if (!c->follows_at_once)
 		runner_send_lease_taken(w);
+	if (may_place_rest(c, kind))
+		take_resources_back(c);
 	cell_kill_and_close(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_readable(w->cell.pidfd) ? SERVED_CELL_LIVES : handle_cell_death(c, kind);
@@ -455,6 +533,8 @@ enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_ki
 		return has_come || clock_ms(CLOCK_MONOTONIC) >= c->wake ? end_served_cell(c, kind) : SERVED_CELL_LIVES;
 	case CELL_DIES:
 		return has_come ? handle_cell_death(c, kind) : SERVED_CELL_LIVES;
+	case CELL_RESTS:
+		return has_come ? SERVED_CELL_IS_WANTED : SERVED_CELL_LIVES;
 	case CELL_SENDS:
 		if (has_come && files_receive_answer(&c->watch.files, &ignored) == FILES_GO_ON)
 			has_come = false;

@@ -1,12 +1,13 @@
 /*
  * served_cell.h - one cell of a supervisor, from the monitor's message to its last trace
  *
- *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone
+ *   (OPENS) -> LIVES -> (AWAITS) -> DIES -> (SENDS) -> gone, or RESTS -> (OPENS) -> LIVES
  *
  * OPENS: a helper process opens what --ro shows, because a file system that does not answer would make this process
  * wait. LIVES: the watch (runner.h) has its turns. AWAITS: the cell has failed before its order came; the order
  * brings the socket on which the reason is sent. DIES: PID 1 was killed, and its end is waited for. SENDS: files for
- * the client are being sent (files.h).
+ * the client are being sent (files.h). RESTS: nothing is left of the cell but its place: ids, user namespace, groups
+ * and their descriptors; the monitor asks for the next cell in it.
  */
 #pragma once
 #include "net_pool.h"
@@ -23,7 +24,7 @@ struct cell_kind {
 	struct forker                  forker;
 };
 
-/* What the monitor has given for a cell. It outlives the cell if the next one is built in the same place. */
+/* A place for cells, one after the other: what the monitor has given for it, and what was made for its first cell. */
 struct cell_resources {
 	int               control;
 	struct slot       slot;
@@ -37,15 +38,15 @@ struct cell_resources {
 #define CELL_RESOURCES_NONE ((struct cell_resources){ .control = -1, .slot.fd = -1, .user_ns_fd = -1, .rootfs = STORE_TREE_NONE, .oom = CG_OOM_NONE })
 
 struct served_cell {
-	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS } state;
+	enum { CELL_OPENS, CELL_LIVES, CELL_AWAITS, CELL_DIES, CELL_SENDS, CELL_RESTS } state;
 	bool              is_left; /* LAUNCH_ENDED was sent before PID 1 was reaped */
 	double            wake;    /* CLOCK_MONOTONIC ms: when it needs a turn, even without an event */
 	struct runner     watch;
 	struct mount_plan mounts;
 	struct cell_resources resources; /* while there is no cell in it, and is_kept */
-	bool              is_kept;
+	bool              is_kept, follows_at_once;
 	uint32_t          cells_before; /* how many cells were in the place before */
-	bool              may_stay; /* a next cell may come into its place */
+	bool              may_follow; /* a next cell may come into its place without the monitor */
 	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
 	struct cg_files files;
 	size_t            shown_len;
@@ -73,10 +74,14 @@ void served_cell_fill_pollfds(struct served_cell *c, struct pollfd fds[RUNNER_FD
 enum served_turn {
 	SERVED_CELL_LIVES,
 	SERVED_CELL_MAY_FOLLOW, /* gone, its place is kept: call served_cell_build_next() or served_cell_free() */
+	SERVED_CELL_IS_WANTED,  /* RESTS: a message is at resources.control: call served_cell_reuse() or served_cell_free() */
 	SERVED_CELL_IS_GONE,  /* it is freed */
 };
 /* After served_cell_fill_pollfds() and poll(). */
 must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS]);
-/* Builds the next cell in the place. False: its groups cannot be reset; c is freed, and its control socket closed. */
-must_use bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
+/* Builds the next cell in the place, like the one before. Where its groups cannot be reset, the place rests. */
+void served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
+/* RESTS: builds the cell of this message. fds: leaves of groups if it has some, then as for served_cell_open(). */
+void served_cell_reuse(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
+		       const struct zygote_status *zygote);
 void served_cell_free(struct served_cell *c);

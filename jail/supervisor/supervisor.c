@@ -188,7 +188,14 @@ static struct zygote_status ensure_zygote_started(struct supervisor *s, int tree
 	return zygote_process_status(&s->zygote, digest);
 }
 
-/* Builds the next cell in the place; epoll watches nothing of the previous one. False: none; entry->cell is freed. */
+/* epoll watches nothing of the previous cell in the place. */
+static void forget_armed_sources(struct entry_of_cell *entry)
+{
+	entry->generation++;
+	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
+}
+
+/* Builds the next cell in the place. False: none; entry->cell is freed. */
 static bool build_next_cell(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell    *entry = &s->entry[i];
@@ -200,9 +207,41 @@ static bool build_next_cell(struct supervisor *s, size_t i)
 		return false;
 	}
 	zygote = ensure_zygote_started(s, tree->tree_fd, tree->digest);
-	entry->generation++;
-	memset(entry->armed, 0xff, sizeof entry->armed); /* -1 */
-	return served_cell_build_next(entry->cell, &s->kind, &zygote);
+	forget_armed_sources(entry);
+	served_cell_build_next(entry->cell, &s->kind, &zygote);
+	return true;
+}
+
+static bool is_cell_message_valid(const struct supervisor_cell *message, size_t own_fds, size_t fds)
+{
+	return message->leaves <= CG_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
+	       message->has_code <= 1 && message->terminals <= 1 && fds == own_fds + message->leaves + message->shown_len + message->files;
+}
+
+/* The same at the monitor's request, in a place that rests. False also when the monitor gives the place up. */
+static bool build_requested_cell(struct supervisor *s, size_t i)
+{
+	struct entry_of_cell       *entry = &s->entry[i];
+	const struct cell_resources *place = &entry->cell->resources;
+	struct zygote_status        zygote = ZYGOTE_STATUS_NONE;
+	struct supervisor_cell      message;
+	int                         fds[PACKET_FDS_MAX];
+	size_t                      n;
+	ssize_t                     got = packet_receive(place->control, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
+
+	if (got > 0 && (got != sizeof message || !is_cell_message_valid(&message, 0, n)))
+		log_errno_and_exit("garbled message");
+	if (got <= 0 || s->ends > 0) { /* or no descriptors are free: the monitor sees the end of the socket */
+		packet_close_fds(fds, got < 0 ? 0 : n);
+		served_cell_free(entry->cell);
+		return false;
+	}
+	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
+	if (message.warm)
+		zygote = ensure_zygote_started(s, place->rootfs.tree_fd, message.digest);
+	forget_armed_sources(entry);
+	served_cell_reuse(entry->cell, &s->kind, &message, fds, &zygote);
+	return true;
 }
 
 /* Polls all sources of the cell again, to handle them in their own order, not in that in which events came. */
@@ -225,7 +264,13 @@ static void handle_cell_events(struct supervisor *s, size_t i)
 	case SERVED_CELL_MAY_FOLLOW:
 		if (!build_next_cell(s, i))
 			break;
-		__attribute__((fallthrough));
+		arm_cell_sources(s, i);
+		return;
+	case SERVED_CELL_IS_WANTED:
+		if (!build_requested_cell(s, i))
+			break;
+		arm_cell_sources(s, i);
+		return;
 	case SERVED_CELL_LIVES:
 		arm_cell_sources(s, i);
 		return;
@@ -239,12 +284,6 @@ static void handle_cell_events(struct supervisor *s, size_t i)
 		s->top--;
 	if (s->top == 0 && s->kind.unfit.kind != ERR_NONE)
 		_exit(EXIT_SUCCESS); /* each run has the reason; the monitor starts another supervisor, which may be able to build cells */
-}
-
-static bool is_cell_message_valid(const struct supervisor_cell *message, size_t fds)
-{
-	return message->leaves <= CG_TREES_MAX && message->shown_len <= MOUNT_SHOWN_MAX && message->files <= 1 &&
-	       message->has_code <= 1 && message->terminals <= 1 && fds == 3 + message->leaves + message->shown_len + message->files;
 }
 
 static void receive_cell_from_monitor(struct supervisor *s)
@@ -267,7 +306,7 @@ static void receive_cell_from_monitor(struct supervisor *s)
 		s->ends = clock_ms(CLOCK_MONOTONIC) + END_MS_MAX;
 		return;
 	}
-	if (got != sizeof message || !is_cell_message_valid(&message, n))
+	if (got != sizeof message || !is_cell_message_valid(&message, 3, n))
 		log_errno_and_exit("garbled message");
 	if (i == MONITOR_CELLS_MAX) { /* the monitor has as many entries; cells that die slowly may hold theirs here for longer */
 		packet_close_fds(fds, n);
@@ -380,7 +419,7 @@ static double newest_run_start_ms(const struct supervisor *s)
 	for (size_t i = 0; i < s->top; i++) {
 		const struct runner *run = s->entry[i].cell ? &s->entry[i].cell->watch : NULL;
 
-		if (run && run->clock.started > newest && run->program_state == PROGRAM_NOT_ENDED && !run->decided)
+		if (run && run->clock.started > newest && run->program_state == PROGRAM_NOT_ENDED && !runner_is_ending(run))
 			newest = run->clock.started;
 	}
 	return newest;

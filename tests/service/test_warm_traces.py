@@ -6,7 +6,8 @@ import re
 import pytest
 
 from rules import LONG, SLEEP
-from support import host
+from support import daemon as daemons
+from support import host, tiers
 from warm_runs import folder, kept, talk # noqa: F401
 
 POISON = """
@@ -60,6 +61,41 @@ def test_nothing_of_a_run_is_seen_by_the_next(talk):
     first, second = talk.run(POISON), talk.run(LOOK)
     assert first.record["warm"] and "poisoned" in first.stdout, first
     assert second.record["warm"] and second.stdout == expected, second
+
+
+HOG = """
+import os, threading, time
+kept = bytearray(96 << 20)
+for folder in '/tmp', '/workspace', '/dev/shm': open(folder + '/left', 'wb').write(bytes(4 << 20))
+for _ in range(20): threading.Thread(target=time.sleep, args=(SECONDS,)).start()
+end = time.process_time() + min(0.3, SECONDS)
+while time.process_time() < end: pass
+time.sleep(SECONDS)
+print(os.readlink('/proc/self/ns/user'))
+"""
+AFTER = """
+import os
+print(os.readlink('/proc/self/ns/user'), [os.listdir(folder) for folder in ('/tmp', '/dev/shm')], os.path.exists('/workspace/left'))
+print([line for line in open('/proc/self/mountinfo') if 'left' in line], len(os.listdir('/proc/self/task')))
+"""
+
+
+@pytest.mark.parametrize("seconds", tiers.few([0.03, 3], 0.03))
+def test_nothing_of_a_long_run_is_left_in_its_place_for_the_next(talk, seconds):
+    """Its ids, user namespace and control groups are used again: files, memory, processes, CPU time and their peaks are not."""
+    hog = talk.run(HOG.replace("SECONDS", str(seconds)), limits={"memory_bytes": 256 << 20, "pids": 64})
+    assert hog.status == 0 and hog.record["memory_peak_bytes"] > 96 << 20 and hog.record["pids_peak"] > 20, hog.record
+    place, seen = hog.stdout.strip(), []
+    def comes_back():
+        run = talk.run(AFTER)
+        assert run.record["warm"] and run.status == 0, run.record
+        seen.append(run)
+        return run.stdout.startswith(place)
+    assert host.poll(comes_back), {run.stdout for run in seen}
+    run = seen[-1]
+    assert run.stdout == f"{place} [[], []] False\n[] 1\n", run.stdout
+    record = run.record
+    assert record["memory_peak_bytes"] < 48 << 20 and record["pids_peak"] <= 2 and record["cpu_ms"] < 200 and record["limits_hit"] == [], record
 
 
 def test_the_words_and_the_text_of_a_run_are_in_no_memory_of_the_next(talk):
@@ -143,6 +179,16 @@ def test_no_memory_is_shared_with_anybody(talk):
     """A mapping that is shared and can be written to would be a way from cell to cell."""
     run = talk.run("print([l for l in open('/proc/self/maps') if l.split()[1][3] == 's'])")
     assert run.record["warm"] and run.stdout == "[]\n", run
+
+
+def test_a_ready_fork_can_only_read_what_tells_it_of_other_runs(talk, kept):
+    """It looks there whether runs are under way; a program does not find it (the row above)."""
+    forks = [pid for pid in kept.below() if "run-activity" in host.read(f"/proc/{pid}/maps") and daemons.kind_of(pid) != "supervisor"]
+    assert forks
+    for pid in forks:
+        page, = [line for line in host.read(f"/proc/{pid}/maps").splitlines() if "run-activity" in line]
+        assert page.split()[1] == "r--s", page
+        assert not [fd for fd in os.listdir(f"/proc/{pid}/fd") if "run-activity" in os.readlink(f"/proc/{pid}/fd/{fd}")]
 
 
 def test_the_zygote_is_nobody_that_a_fork_could_reach(talk):

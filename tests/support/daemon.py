@@ -306,13 +306,14 @@ def descriptors(pid):
 
 
 ORDER_FILE = "/memfd:order" # of a cell that waits for a program; by it rows below and programs() of support.service tell what is kept for later from what is in use
-OF_CELL = 56 # a supervisor holds no more descriptors for one cell
+OF_CELL = 56 # a supervisor holds no more descriptors for one place, with or without a cell
 SPARE = re.compile(ORDER_FILE + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
 def lasting_descriptors(pid):
-    """Without descriptors that are kept for later runs, whose number changes: leases (7 each, with one order file), networks and
-    groups that are used again, and a supervisor's cells. The name of a group that was removed does not match SPARE."""
+    """Without descriptors that are kept for later runs, whose number changes: leases (7 each, with one order file), networks,
+    places that are used again (of the monitor: groups and a socket each), and a supervisor's cells. The name of a group that was
+    removed does not match SPARE."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
         try:
@@ -320,9 +321,10 @@ def lasting_descriptors(pid):
         except OSError: # closed meanwhile
             pass
     lasting = len(held) - sum(bool(SPARE.match(path)) for path in held)
+    places = {path.rpartition("/")[2] for path in held if "/cell-" in path and SPARE.match(path)}
     if kind_of(pid) == "supervisor":
-        return max(0, lasting - OF_CELL * sum(kind_of(child) == "init" for child in host.children(pid)))
-    return lasting - 6 * sum(path.startswith(ORDER_FILE) for path in held)
+        return max(0, lasting - OF_CELL * max(len(places), sum(kind_of(child) == "init" for child in host.children(pid))))
+    return lasting - 6 * sum(path.startswith(ORDER_FILE) for path in held) - (len(places) if kind_of(pid) == "monitor" else 0)
 
 
 def resident(pid):
