@@ -33,6 +33,7 @@ def login(user):
 # What takes minutes in a guest, or a machine that is not as slow; whole files, or the beginnings of names.
 LEFT_OUT = (
     "test_faults.py", "test_failing_steps.py", "test_table.py", "test_layers.py",
+    "test_beside.py", # measures a whole machine, with what bench/ has
     "test_session_attacks.py", # forks that race with those that end them; SESSIONS below are those that control groups have a part in
     "test_attack.py::test_control_a_hundred_connections", # the buffers of TCP do not fill in time
     "test_lifetime.py::test_orphans_are_reaped",
