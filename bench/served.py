@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 
 import clients
 import lib
@@ -54,6 +55,50 @@ def wait_warm(daemon, names):
     for name in names:
         if not host.poll(lambda: daemon.run("pass", profile=name).record["warm"], 60, every=0.1):
             raise RuntimeError(f"runs of {name} stay cold\n{daemon.words()}")
+
+
+class CpuOf:
+    """CPU time of a service, its jails and what the kernel does for them. through: words before the service's own, which put it into a group of version 1.
+    Where there is none it is the CPU time of the whole machine, less what it uses without runs: only a quiet one can be measured so."""
+
+    def __init__(self, name):
+        top = pathlib.Path("/sys/fs/cgroup/cpuacct")
+        self.group = top / f"brig-bench-{os.getpid()}-{name}" if (top / "tasks").exists() else None
+        self.through, self.idle = [], 0
+        if self.group:
+            self.group.mkdir(exist_ok=True)
+            self.through = ["sh", "-c", 'echo 0 >"$0"/tasks && exec "$@"', self.group]
+
+    def ms(self):
+        if self.group:
+            return int((self.group / "cpuacct.usage").read_text()) / 1e6
+        idle, whole = lib.idle_and_all()
+        return (whole - idle) * 1000 / os.sysconf("SC_CLK_TCK")
+
+    def of(self, work, seconds_after=0.25):
+        """What work() returns, and the CPU ms meanwhile and shortly after it: the cells after the last runs belong to it."""
+        began, before = time.monotonic(), self.ms()
+        done = work()
+        time.sleep(seconds_after)
+        return done, self.ms() - before - self.idle * (time.monotonic() - began)
+
+    def learn_idle(self, seconds=1):
+        if not self.group:
+            before = self.ms()
+            time.sleep(seconds)
+            self.idle = (self.ms() - before) / seconds
+
+    def close(self):
+        if self.group and not host.poll(self.removed, 10):
+            print(f"{self.group} is left", file=sys.stderr)
+
+    def removed(self):
+        for folder, _, _ in os.walk(self.group, topdown=False):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                return False
+        return True
 
 
 def machine():

@@ -30,12 +30,19 @@ bombs      warm.bombs.ready.N_clients.{p50,p99} ms             the honest ones, 
 mcp        warm.mcp.tools_call.PLACE ms                        execute_code print(1) over stdio
 rotation   warm.rotation.{steady,replacing}.PLACE ms           first output on demand while Pythons are replaced without end
            warm.rotation.ratio_p99 x
+floor      warm.floor.{fault,fork,exec} us                     what this machine takes for a page fault, a fork with its end, and an exec
+           warm.floor.{print,30ms}.N_clients.cpu ms            CPU of a bare fork of the same Python that runs the program and ends (bench/floor.py)
+           warm.floor.{print,30ms}.N_clients.rate /s
+           warm.cpu.WAY.ratio_floor.N_clients x                CPU of a run, print(1), and of the cell after it / that
+           warm.cpu.WAY.ratio_floor.30ms.N_clients x           the same, of a program that sleeps for 30 ms
+           warm.cpu.WAY.{print,30ms}.N_clients.{cpu ms,rate /s}
 cost       warm.cost.WAY.cpu ms                                CPU time of a run and of the cell after it, kernel threads included, the client's own not
            warm.cost.WAY.calls calls                           system calls of the same, all processes of the service, counted by strace
 memory     warm.memory.{basic,data_science}.all_in MB          one more ready fork: PSS, page tables, kernel memory of all of its processes
            warm.memory.{basic,data_science}.{pss,page_tables,kernel,fork_pss,supervisor_pss} MB; without_fork instead of all_in when there is only the cell
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -50,6 +57,7 @@ import time
 
 import clients
 import chart
+import floor as bare
 import lib
 import peers
 import served
@@ -65,6 +73,7 @@ import stdio_server  # noqa: E402
 
 BRIG = REPO / "build/bin/brig"
 CONFIG = {"runs": 64, "access": [{"uid": 0, "runs": 64, "runs_per_minute": 1000000}]}
+SLEEPS = "import time\ntime.sleep(0.03)\nprint(1)\n"
 PRINT, PANDAS = "print(1)\n", 'import pandas as pd\nprint(pd.DataFrame({"a": [1, 2, 3]}).sum().iloc[0])\n'
 PROGRAMS = {"print": (PRINT, "1\n", ["-I", "-S"]), "pandas": (PANDAS, "6\n", ["-I"])} # pandas lies where only site looks
 BOMBS = {
@@ -78,13 +87,15 @@ BOMB_KEYS = '"limits":{"wall_ms":500}'
 MEASURED = {"plain-ready": ("basic", "ready"), "plain-demand": ("basic", "demand"), "science-ready": ("data-science", "ready"), "science-demand": ("data-science", "demand")}
 WAYS = {"ready": "all", "demand": "all", "cold": "all"}
 BLOCK = 6 # of the runs without a pause; the first one does not count
-PARTS = ("latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "cost", "memory")
-OF_THEIR_OWN = ("rotation", "cost", "memory") # parts that start their own service
+PARTS = ("floor", "latency", "whole", "pandas", "sustained", "bombs", "mcp", "rotation", "cost", "memory")
+OF_THEIR_OWN = ("floor", "rotation", "cost", "memory") # parts that start their own service
 PEERS = tuple(make.__name__ for make in (*peers.ALL, peers.chroot))
-QUICK = ("latency", "whole", "pandas", "sustained", "bombs", "mcp")
+QUICK = ("floor", "latency", "whole", "pandas", "sustained", "bombs", "mcp")
 ZYGOTE_RUNS = 10
 # What it wants to reach: a figure, the bound, and whether it is the most or the least.
 GOALS = [
+    *((f"CPU of a run / bare fork, {way}, {name}, {n} clients", f"warm.cpu.{way}.ratio_floor{key}.{n}_clients", 1.25, "most")
+      for way in ("ready", "demand") for name, key in (("print(1)", ""), ("30 ms", ".30ms")) for n in (4, 16)),
     ("first output, ready, p50", "warm.first_output.ready.p50", 0.3, "most"), ("first output, ready, p99", "warm.first_output.ready.p99", 1.0, "most"),
     ("first output, on demand, p50", "warm.first_output.demand.p50", 1.2, "most"), ("first output, on demand, p99", "warm.first_output.demand.p99", 2.0, "most"),
     ("record, on demand, p50", "warm.record.demand.p50", 1.4, "most"),
@@ -99,7 +110,7 @@ GOALS = [
     ("p99 beside bombs against without", "warm.bombs.ready.4_clients.ratio_p99", 1.5, "most"),
     ("MCP tools/call, p50", "warm.mcp.tools_call.p50", 1.5, "most"),
     ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99", 2, "most"),
-    ("system calls of a ready run", "warm.cost.ready.calls", 250, "most"),
+    ("system calls of a ready run", "warm.cost.ready.calls", 400, "most"),
     ("MB of an idle ready fork, basic", "warm.memory.basic.all_in", 0.85, "most"),
     ("MB of an idle ready fork, data-science", "warm.memory.data_science.all_in", 2.3, "most"),
 ]
@@ -437,6 +448,59 @@ def calls_of_a_run(daemon, client, runs, scratch):
         strace.send_signal(signal.SIGINT)
         strace.communicate()
     return int(re.search(r"(\d+) total", counts.read_text())[1]) / runs
+
+
+@contextlib.contextmanager
+def service_of(way, bench, scratch):
+    """A service with one profile, in a group that counts its CPU time, and a client for each program."""
+    meter = served.CpuOf(way)
+    try:
+        folder = served.profiles(scratch, {"plain": ("basic", {"warm": way, "ready": bench.options.ready})}, alone=True)
+        with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(folder)}, through=[*daemons.with_accounts(), *meter.through]) as daemon:
+            served.wait_warm(daemon, ("plain",))
+            meter.learn_idle()
+            yield meter, {name: bench.keep(clients.service_client(daemon.path, bench.files[name], "1\n", profile="plain")) for name in FLOOR_PROGRAMS}
+            bench.close()
+    finally:
+        meter.close()
+
+
+FLOOR_PROGRAMS = {"print": PRINT, "30ms": SLEEPS}
+
+
+def floor(bench):
+    """In turns: a bare fork, a run on demand, a ready one."""
+    for name, us in (("fault", bare.fault_us()), ("fork", bare.fork_us()), ("exec", bare.exec_us())):
+        bench.note(f"floor.{name}", us, "us")
+    print("\nthis machine: a page fault {:.2f} us, a fork with its end {:.0f} us, an exec with its end {:.0f} us".format(*(bench.figures[f"warm.floor.{name}"][0] for name in ("fault", "fork", "exec"))))
+    for name, text in FLOOR_PROGRAMS.items():
+        bench.files[name] = bench.scratch / f"{name}.py"
+        bench.files[name].write_text(text)
+    rounds, found = 3 if bench.options.quick else 7, {}
+    with contextlib.ExitStack() as stack:
+        folders = {way: pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="brig-bench-"))) for way in ("ready", "demand")}
+        services = {way: stack.enter_context(service_of(way, bench, folder)) for way, folder in folders.items()}
+        forks = bare.Floor(peers.find_rootfs("basic"), bench.scratch)
+        stack.callback(forks.close)
+        for _ in range(rounds):
+            for parallel in (4, 16):
+                for name, text in FLOOR_PROGRAMS.items():
+                    _, cpu, rate = forks.sustained(text, bench.options.seconds, parallel)
+                    found.setdefault(("floor", name, parallel), []).append((cpu, rate))
+                    for way, (meter, asked) in services.items():
+                        told, cpu = meter.of(lambda: asked[name].sustained(bench.options.seconds, parallel))
+                        found.setdefault((way, name, parallel), []).append((cpu / len(told.runs), len(told.runs) / told.seconds))
+    print(f"\nCPU of a run and of the cell after it, {rounds} rounds in turns; floor: a bare fork of the same Python that runs the program and ends\n")
+    print(f"{'':<26} {'CPU ms':>8} {'p95':>8} {'/ floor':>8} {'runs/s':>8}")
+    for (way, name, parallel), measured in sorted(found.items(), key=lambda item: (item[0][1:], item[0][0] != "floor")):
+        cpu, rate = (statistics.median(values) for values in zip(*measured))
+        least = statistics.median(value for value, _ in found["floor", name, parallel])
+        where = f"floor.{name}" if way == "floor" else f"cpu.{way}.{name}"
+        bench.note(f"{where}.{parallel}_clients.cpu", cpu, "ms")
+        bench.note(f"{where}.{parallel}_clients.rate", rate, "/s")
+        if way != "floor":
+            bench.note(f"cpu.{way}.ratio_floor{'.30ms' if name == '30ms' else ''}.{parallel}_clients", cpu / least, "x")
+        print(f"{f'{name}, {parallel} clients, {way}':<26} {cpu:>8.2f} {lib.percentile([value for value, _ in measured], 0.95):>8.2f} {cpu / least:>8.2f} {rate:>8.0f}", flush=True)
 
 
 def cost(bench):
