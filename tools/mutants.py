@@ -159,7 +159,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;", "	return errno == EWOULDBLOCK ? LOCK_OURS : LOCK_FAILED;",
      "the collection takes a rootfs away from running programs", ["tests/rootfs/test_rootfs_store.py", "-k", "gc_keeps_a_tree_in_use"]),
     ("any-host", "mcp/http/http_admission.c",
-     "	return inet_host_is_loopback(name) || listed(a->allow_host, host)", "	return true || inet_host_is_loopback(name) || listed(a->allow_host, host)",
+     "	return inet_host_is_loopback(name) || list_has_name(a->allow_host, host)", "	return true || inet_host_is_loopback(name) || list_has_name(a->allow_host, host)",
      "a web page reaches the MCP server by a name of its own (DNS rebinding)", ["tests/unit/test_http_admission.c"]),
     ("proxy-for-one-run", "jail/proxy/cpu_share.c",
      "	uint64_t most = runs > 1 ? BESIDE_OTHERS : CPU_WHOLE;", "	uint64_t most = CPU_WHOLE;",

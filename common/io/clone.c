@@ -87,14 +87,15 @@ static long clone3_onto_stack(const struct clone_args *args, void (*run)(void *a
 
 enum { STACK_BYTES = 128 * 1024, GUARD_BYTES = 64 * 1024 };
 
-/* One for the process, because it waits for each child. Below it lie pages that no process may touch. NULL with errno. */
+/* One for the process, because it waits for each child. Pages below it must not be touched. NULL with errno. */
 static char *stack_of_child(void)
 {
 	static char *stack;
 	char        *at;
 
 	if (!stack) {
-		at = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+		at = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 		if (at == MAP_FAILED || mprotect(at + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE) < 0)
 			return NULL;
 		stack = at + GUARD_BYTES;
