@@ -139,7 +139,7 @@ static bool unit_is_enabled(const char *folder)
 	return false;
 }
 
-/* The reason that a failed service wrote (failure.h); "": there is none. */
+/* The reason that a failed service wrote (failure.h), or "". */
 static void read_failure_file(const char *path, char *text, size_t len)
 {
 	scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -166,7 +166,7 @@ static int refuse_private_while_enabled(const char *whose, const char *failure, 
 	return err_set(e, ERR_MISSING, "%s service is down%s%s; %s status brigd says more, --private (brig-mcp: --server private) runs without it", whose, *why ? ": " : "", why, systemctl);
 }
 
-/* Refuses when a service is enabled, for this user or for the host. 0: there is none. */
+/* Refuses when a service is enabled, for this user or for the host. 0: no service is. */
 static int check_no_service_enabled(const struct brig_paths *p, struct err *e)
 {
 	const char *home = secure_getenv("HOME"), *config = secure_getenv("XDG_CONFIG_HOME");

@@ -15,7 +15,7 @@
 
 struct brigd {
 	int   sock;             /* SOCK_SEQPACKET */
-	pid_t pid;              /* a private brigd that brigd_close() waits for; 0: there is none */
+	pid_t pid;              /* a private brigd that brigd_close() waits for; 0: it is a service */
 	pid_t stays;            /* a service that was started for this connection and goes on after it; 0: none was started */
 	bool  unusual;          /* clients find its socket, name, only by BRIG_SOCKET */
 	char  name[PATH_SIZE];  /* the socket's path or the program's, for messages */
@@ -25,7 +25,7 @@ struct brigd {
 enum brigd_want {
 	BRIGD_ANY,     /* a service, else a private one; an error if a service is enabled and down */
 	BRIGD_PRIVATE, /* a private brigd, even if there is a service */
-	BRIGD_SERVICE, /* a service, or an error that says how to get one */
+	BRIGD_SERVICE, /* a service, or an error with how to get one */
 	BRIGD_STARTED, /* a service; where no socket of one exists, one's own, which is started and stays */
 };
 

@@ -46,7 +46,7 @@ struct brigd_link {
 	json_t              *kept;    /* answers that are kept for this connection */
 	size_t               unanswered;
 	bool                 blocked; /* the socket is full */
-	struct err           last_error; /* why brigd ends, if it has said so; else of kind NONE */
+	struct err           last_error; /* why brigd ends, if it has sent that; else of kind NONE */
 	struct err           closed;    /* why the last attempt to connect failed */
 	int64_t              closed_ms;
 };
@@ -199,7 +199,7 @@ static void link_on_datagram(struct brigd_link *l, struct datagram *d)
 		question_set_answered(l, q);
 		q->answered(q->owner, d);
 	} else if (!tag && d->answer.kind == ANSWER_ERROR && text) {
-		/* an error without a tag is about no question: it says why brigd cannot serve, before it exits */
+		/* an error without a tag is about no question: brigd sends it before it exits, when it cannot serve */
 		err_set(&l->last_error, ERR_MISSING, "%s", text);
 	}
 }
@@ -266,7 +266,7 @@ static int link_connect_once(struct brigd_link *l, struct err *e)
 	fcntl(l->server.sock, F_SETFL, O_NONBLOCK);
 	l->source = (struct loop_source){ .fd = l->server.sock, .ready = link_on_ready, .owner = l };
 	if (loop_add(l->loop, &l->source, e) == 0) {
-		brigd_link_send(l, protocol_hello_request()); /* for reports that tell what was written */
+		brigd_link_send(l, protocol_hello_request()); /* for reports with what was written */
 		return 0;
 	}
 	(void)brigd_close(&l->server);

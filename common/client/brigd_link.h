@@ -45,7 +45,7 @@ struct brigd_link *brigd_link_create(struct loop *loop, enum brigd_want want); /
  */
 void brigd_link_destroy(struct brigd_link *l);
 
-/* -1: brigd cannot be reached; *e says why, and what to do. */
+/* -1: brigd cannot be reached; *e: why, and what to do. */
 must_use int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e);
 void         brigd_link_forget(struct brigd_link *l, struct question *q); /* may be called on one that was not asked */
 

@@ -17,7 +17,7 @@
 enum { THEIRS = 3 }; /* brigd's end of the socket has this number there; argv has it too */
 
 /*
- * An installed brigd is started by brig, to which argv[0] says that: AppArmor's profile can allow user namespaces only to a program
+ * An installed brigd is started by brig, which sees that by argv[0]: AppArmor's profile can allow user namespaces only to a program
  * that loads no code of its caller, and brig is static.
  */
 static const char *program_to_exec(const char *program)

@@ -65,7 +65,7 @@ enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err
 	return datagram_parse(ret, text, (size_t)got, fd, fds, e) < 0 ? DATAGRAM_BROKEN : DATAGRAM_RECEIVED;
 }
 
-json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e)
+json_t *datagram_exchange(int sock, const json_t *request, int *fd, struct err *e)
 {
 	scoped_datagram      d = DATAGRAM_NONE;
 	enum datagram_answer answer;
@@ -90,11 +90,6 @@ json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct er
 	return NULL;
 }
 
-json_t *datagram_exchange(int sock, const json_t *request, struct err *e)
-{
-	return datagram_exchange_fd(sock, request, NULL, e);
-}
-
 int datagram_open_files(int sock, const char *session, struct err *e)
 {
 	json_t *request = json_pack("{ss ss}", "op", "files", "session", session);
@@ -102,7 +97,7 @@ int datagram_open_files(int sock, const char *session, struct err *e)
 
 	if (!request)
 		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
-	json_decref(datagram_exchange_fd(sock, request, &fd, e));
+	json_decref(datagram_exchange(sock, request, &fd, e));
 	json_decref(request);
 	return fd;
 }

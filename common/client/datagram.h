@@ -25,7 +25,7 @@ must_use int datagram_send(int sock, const json_t *request, const int *fds, size
 enum datagram_answer {
 	DATAGRAM_RECEIVED,
 	DATAGRAM_END,    /* the other side is gone */
-	DATAGRAM_BROKEN, /* *e says what was wrong; the connection cannot be used any more */
+	DATAGRAM_BROKEN, /* *e: what was wrong; the connection cannot be used any more */
 };
 
 /* Parses a received datagram. Takes the descriptors over, also on failure. fds: at most DATAGRAM_FDS_MAX. */
@@ -34,9 +34,11 @@ must_use int datagram_parse(struct datagram *ret, const char *text, size_t len, 
 /* Waits for a datagram. *ret is DATAGRAM_NONE unless the result is DATAGRAM_RECEIVED. */
 must_use enum datagram_answer datagram_receive(int sock, struct datagram *ret, struct err *e);
 
-/* Sends a request and returns its reply: a new reference, or NULL with *e. ERR_DENIED: brigd refused it; the text is its message. */
-must_use json_t *datagram_exchange(int sock, const json_t *request, struct err *e);
-/* With the descriptor of the reply in *fd, which the caller owns; -1: there was none; untouched on failure. fd NULL: it is closed. */
-must_use json_t *datagram_exchange_fd(int sock, const json_t *request, int *fd, struct err *e);
+/*
+ * Sends a request and returns its reply: a new reference, or NULL with *e. ERR_DENIED: brigd refused it; the text is
+ * its message. *fd: the descriptor of the reply, which the caller owns; -1: there was none; untouched on failure.
+ * fd NULL: it is closed.
+ */
+must_use json_t *datagram_exchange(int sock, const json_t *request, int *fd, struct err *e);
 /* The socket for files of a session (file_stream.h), or -1. */
 must_use int datagram_open_files(int sock, const char *session, struct err *e);

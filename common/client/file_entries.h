@@ -30,7 +30,7 @@ enum file_entries_answer {
 	ENTRIES_GO_ON,
 	ENTRIES_ENOUGH, /* a function of the reader returned false */
 	ENTRIES_END,    /* the end of the list; bytes after it were ignored */
-	ENTRIES_BROKEN, /* *e says what is invalid */
+	ENTRIES_BROKEN, /* *e: what is invalid */
 };
 
 must_use enum file_entries_answer file_entries_parse(struct file_entries *f, const char *bytes, size_t len,

@@ -18,7 +18,7 @@ struct question {
 static json_t *metrics_ask(const struct question *q, json_t *request, struct err *e)
 {
 	bool    late  = loop_now_ms() > q->until_ms;
-	json_t *reply = late ? NULL : datagram_exchange(q->sock, request, e);
+	json_t *reply = late ? NULL : datagram_exchange(q->sock, request, NULL, e);
 
 	json_decref(request);
 	if (late || (!reply && e->errnum == EAGAIN))

@@ -29,7 +29,7 @@ static bool transfer_all_sent(const struct transfer *t)
 	return t->out_at == t->out_len;
 }
 
-/* It is no error if the other end stops reading: what it sends says what became of the files. */
+/* It is no error if the other end stops reading: its own entries report what became of the files. */
 static void transfer_send(struct transfer *t)
 {
 	ssize_t n = transfer_all_sent(t) ? 0

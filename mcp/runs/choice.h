@@ -14,7 +14,7 @@ struct choice_switch {
 enum { CHOICE_SWITCHES = 3 };
 extern const struct choice_switch choice_switches[CHOICE_SWITCHES];
 bool choice_switch_is_on(const struct settings *s, const struct choice_switch *of);
-/* The one that says which profile calls get; NULL: none does. */
+/* The one that sets which profile calls get; NULL: none does. */
 const struct choice_switch *choice_find_switch(const struct settings *s);
 
 /* The profile of calls that name none. */

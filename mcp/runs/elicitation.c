@@ -37,10 +37,10 @@ static json_t *consent_form_of(const struct consent *question)
 }
 
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
-static bool parse_consent_answer(const json_t *said, enum consent_answer *ret)
+static bool parse_consent_answer(const json_t *response, enum consent_answer *ret)
 {
-	const char *action = json_string_value(json_object_get(said, "action"));
-	const char *answer = json_string_value(json_object_get(json_object_get(said, "content"), "answer"));
+	const char *action = json_string_value(json_object_get(response, "action"));
+	const char *answer = json_string_value(json_object_get(json_object_get(response, "content"), "answer"));
 
 	*ret = CONSENT_NO;
 	if (!action)
@@ -100,7 +100,7 @@ void elicitation_ask_open(struct execution *x)
 	}
 	while (attended && tool_bridge_list_consents(&x->tools.bridge, open, 1))
 		tool_bridge_set_consent(&x->tools.bridge, open[0].number, CONSENT_CANNOT,
-				    "this client does not say that it can ask one (elicitation)");
+				    "this client does not announce that it can ask one (elicitation)");
 }
 
 /* --- legacy: a request --- */
@@ -178,17 +178,17 @@ json_t *elicitation_make_host_result(struct call *c, struct execution *x)
 void elicitation_apply_answers(struct execution *x, const json_t *responses)
 {
 	const char         *key;
-	json_t             *said;
+	json_t             *response;
 	enum consent_answer answer;
 	uint64_t            number;
 
 	if (*x->host) /* what is no answer is a no: the client would be asked for ever */
 		hosts_set_answer(x->mcp, x->profile, x->host, yes_form_agrees(json_object_get(responses, "host")));
 	*x->host = 0;
-	json_object_foreach((json_t *)responses, key, said) {
+	json_object_foreach((json_t *)responses, key, response) {
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
 			continue;
-		if (parse_consent_answer(said, &answer))
+		if (parse_consent_answer(response, &answer))
 			tool_bridge_set_consent(&x->tools.bridge, number, answer, NULL);
 		else
 			tool_bridge_count_wrong_answer(&x->tools.bridge, number);

@@ -156,7 +156,7 @@ static void execution_on_output(void *owner, struct run_pipe *p)
 		run_tools_close(&x->tools);
 }
 
-/* The report is hostile: an invalid one is ignored, and the record says so. */
+/* The report is hostile: an invalid one is ignored, and the record has the reason. */
 static void execution_read_report(struct execution *x)
 {
 	const struct stream *s = &x->run.report.stream;

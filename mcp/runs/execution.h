@@ -131,7 +131,7 @@ void execution_remove_waiter(struct execution *x, struct waiter *a);
 void execution_cancel(struct execution *x, const char *reason);
 
 /*
- * The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; "": there is none.
+ * The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; or "".
  * Hostile.
  */
 const char *execution_last_line(const struct execution *x, size_t *len);

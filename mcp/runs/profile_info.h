@@ -1,5 +1,5 @@
 /*
- * profile_info.h - what brigd says about itself and its profiles, asked once for each connection.
+ * profile_info.h - what brigd reports about itself and its profiles, asked once for each connection.
  */
 #pragma once
 #include "brigd_link.h"

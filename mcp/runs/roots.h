@@ -3,8 +3,8 @@
  *
  * With --roots only, over stdio, of a client of a revision before 2026-07-28 that has roots: there they are
  * deprecated, and nothing of an earlier request counts. The client is asked before the first call of a tool, and
- * again after it has said that its list has changed. Calls wait meanwhile. If the client can ask a person, it must,
- * and the person's no holds until the list changes. What cannot be shown is left out, with a note on stderr. A
+ * again after it has announced that its list has changed. Calls wait meanwhile. If the client can ask a person, it
+ * must, and the person's no holds until the list changes. What cannot be shown is left out, with a note on stderr. A
  * session keeps the folders with which it was opened.
  */
 #pragma once

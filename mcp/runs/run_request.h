@@ -1,5 +1,5 @@
 /*
- * run_request.h - makes brigd's request of a call: from its arguments, the settings, and what brigd says about the
+ * run_request.h - makes brigd's request of a call: from its arguments, the settings, and what brigd reports about the
  * profile
  */
 #pragma once
@@ -11,7 +11,7 @@ must_use int run_request_check_code(const struct settings *s, const json_t *code
 /*
  * The message of a run, a new reference, and the form of its answer. arguments: of execute_code, checked; explained:
  * brigd's explain reply for the profile. A limit above its maximum becomes the maximum; warnings, a list of texts,
- * says so. -1: *e names the argument.
+ * names it. -1: *e names the argument.
  */
 must_use int run_request_make_run(const struct settings *s, const json_t *arguments, const json_t *explained,
 			     json_t *warnings, json_t **message, struct answer_form *answer_form, struct err *e);

@@ -1,7 +1,7 @@
 /*
- * run_tools.h - the tools of one run: its bridge, and what brigd is told about it.
+ * run_tools.h - the tools of one run: its bridge, and what is reported to brigd about it.
  *
- * When a call is under way for longer than RUN_TOOLS_LATE_MS the program's wall clock stops: brigd is told when that
+ * When a call is under way for longer than RUN_TOOLS_LATE_MS the program's wall clock stops: it is reported when that
  * begins and when it ends. Calls that have ended are reported to brigd for its audit, several at once
  * (brig-protocol(7), TOOLS).
  */
@@ -16,7 +16,7 @@ struct run_tools {
 	const char        *run; /* its id */
 	struct tool_bridge bridge;
 	struct loop_timer  late, report_timer;
-	bool               is_waiting; /* brigd was told that a call is under way */
+	bool               is_waiting; /* brigd has the report that a call is under way */
 	json_t            *ended;      /* ended calls that were not reported yet */
 	void             (*asks)(void *owner);
 	void              *owner;

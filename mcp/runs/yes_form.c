@@ -11,10 +11,10 @@ json_t *yes_form_make(const char *text, const char *title)
 			 "answer", choice, "required", "answer");
 }
 
-bool yes_form_agrees(const json_t *said)
+bool yes_form_agrees(const json_t *response)
 {
-	const char *action = json_string_value(json_object_get(said, "action"));
-	const char *answer = json_string_value(json_object_get(json_object_get(said, "content"), "answer"));
+	const char *action = json_string_value(json_object_get(response, "action"));
+	const char *answer = json_string_value(json_object_get(json_object_get(response, "content"), "answer"));
 
 	return action && answer && strcmp(action, "accept") == 0 && strcmp(answer, "yes") == 0;
 }

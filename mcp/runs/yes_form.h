@@ -7,5 +7,5 @@
 
 /* Params of elicitation/create; the preset is no. text: plain. */
 json_t *yes_form_make(const char *text, const char *title);
-/* said: the result that a client sends. To decline, to cancel, and what is no answer are no. */
-bool    yes_form_agrees(const json_t *said);
+/* response: the result that a client sends. To decline, to cancel, and what is no answer are no. */
+bool    yes_form_agrees(const json_t *response);

@@ -146,9 +146,9 @@ static json_t *notebook_code_of(const json_t *cells)
 static const char *notebook_language(const json_t *notebook)
 {
 	const json_t *about = json_object_get(notebook, "metadata");
-	const char   *said  = json_string_value(json_object_get(json_object_get(about, "kernelspec"), "language"));
+	const char   *named = json_string_value(json_object_get(json_object_get(about, "kernelspec"), "language"));
 
-	return said ? said : "python";
+	return named ? named : "python";
 }
 
 static int bytes_replace(struct bytes *text, const json_t *code, struct err *e)

@@ -182,7 +182,7 @@ static void print_plain_text(const json_t *text, FILE *to)
 	fputs(plain, to);
 }
 
-/* The missing layers; with the reason in brackets for who wants to know more. */
+/* The missing layers; with the reason in brackets with --verbose. */
 static void print_missing_layers(const json_t *row, bool with_reason, FILE *to)
 {
 	const json_t *layers = json_object_get(row, "layers"), *why = json_object_get(row, "why");

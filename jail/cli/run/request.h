@@ -14,7 +14,7 @@
 
 enum { FILES_ASKED_MAX = 63 }; /* one less than FILE_GETS_MAX, because --out is one more */
 
-/* The commands, as bits: an option says to which of them it belongs. */
+/* The commands, as bits: an option names those to which it belongs. */
 enum request_by {
 	BY_RUN     = 1,  /* brig run */
 	BY_EXEC    = 2,  /* brig exec */

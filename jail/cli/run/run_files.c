@@ -377,7 +377,7 @@ static bool find_target_of_name(struct taker *t, const char *name, struct target
 	return is_found || is_out;
 }
 
-/* The folders of a path that the user named, up to its last slash. What fails is told when the file is opened. */
+/* The folders of a path that the user named, up to its last slash. What fails is reported when the file is opened. */
 static void make_parent_folders(const char *path)
 {
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -499,7 +499,7 @@ static bool mark_row_changed(struct taker *t, const char *name)
 	return is_same;
 }
 
-/* -1: stop reading; a row says why. */
+/* -1: stop reading; a row has the reason. */
 static int receive_entry(struct taker *t, int sock, const struct file_entry *entry, const char *name)
 {
 	struct target left = { .dir = NULL };

@@ -30,7 +30,7 @@ void         run_files_close_peer(struct request *r);
 json_t      *run_files_finish(struct run_files *f);
 
 /*
- * In a session: puts, gets and lists what the request says; "saved" of listed rows is null.
+ * In a session: puts, gets and lists what the request names; "saved" of listed rows is null.
  * Returns the rows, a new reference, when everything has come. *sent is -1 if not everything was put; the message is then printed.
  */
 json_t      *run_files_exchange(const struct request *r, int sock, int *sent);

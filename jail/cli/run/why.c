@@ -23,7 +23,7 @@ static bool is_killed_by_filter(const json_t *record)
 }
 
 /*
- * The C library asks netlink for the interfaces when it resolves a name, so a refusal of that alone says that the program wanted to connect. What
+ * The C library asks netlink for the interfaces when it resolves a name, so a refusal of that alone means that the program wanted to connect. What
  * there is to know is that it has no network.
  */
 static bool call_wanted_network(const json_t *record)

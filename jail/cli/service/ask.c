@@ -36,13 +36,13 @@ json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
 {
 	const char  *op       = json_string_value(json_object_get(request, "op"));
 	scoped_json *hello    = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello_request() : NULL;
-	scoped_json *greeting = hello ? datagram_exchange(server->sock, hello, e) : NULL;
+	scoped_json *greeting = hello ? datagram_exchange(server->sock, hello, NULL, e) : NULL;
 	json_t      *reply    = NULL;
 
 	if (!request)
 		err_set(e, ERR_BAD_SPEC, "the arguments are not UTF-8");
 	else if (!hello || greeting)
-		reply = datagram_exchange(server->sock, request, e);
+		reply = datagram_exchange(server->sock, request, NULL, e);
 	json_decref(request);
 	return reply;
 }

@@ -3,6 +3,7 @@
 
 #include "ask.h"
 #include "command.h"
+#include "one_run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -171,16 +172,16 @@ static const struct exchange list_exchange = {
 /* clang-format off */
 static const struct verb {
 	const char *name, *called; /* in messages */
-	int       (*main)(int argc, char **argv);
+	const struct one_run_way *way; /* NULL: exchange */
 	const char *doc;
-	const struct exchange *exchange; /* instead of main */
+	const struct exchange *exchange;
 } verbs[] = {
-	{ "open",      "session open",      session_open_main,  "open a session: a jail that stays, for the calls of the others" },
-	{ "run",       "session run",       session_run_main,   "run Python in an interpreter that stays" },
-	{ "exec",      "session exec",      session_exec_main,  "run a command of the rootfs" },
-	{ "put",       "session put",       session_put_main,   "copy files into /workspace" },
-	{ "get",       "session get",       session_get_main,   "copy files out of /workspace" },
-	{ "files",     "session files",     session_files_main, "list files in /workspace" },
+	{ "open",      "session open",      &session_open_way,  "open a session: a jail that stays, for the calls of the others" },
+	{ "run",       "session run",       &session_run_way,   "run Python in an interpreter that stays" },
+	{ "exec",      "session exec",      &session_exec_way,  "run a command of the rootfs" },
+	{ "put",       "session put",       &session_put_way,   "copy files into /workspace" },
+	{ "get",       "session get",       &session_get_way,   "copy files out of /workspace" },
+	{ "files",     "session files",     &session_files_way, "list files in /workspace" },
 	{ "interrupt", "session interrupt", NULL,               "interrupt what is under way, as Ctrl-C does", &interrupt_exchange },
 	{ "close",     "session close",     NULL,               "close a session: everything in it ends", &close_exchange },
 	{ "list",      "session list",      NULL,               "list your sessions", &list_exchange },
@@ -216,5 +217,5 @@ int session_main(int argc, char **argv)
 		return command_print_error("session", &e, STATUS_USAGE);
 	}
 	argv[1] = (char *)v->called;
-	return v->main ? v->main(argc - 1, argv + 1) : exchange_main(argc - 1, argv + 1, v->exchange);
+	return v->way ? one_run_main(argc - 1, argv + 1, v->way) : exchange_main(argc - 1, argv + 1, v->exchange);
 }

@@ -19,10 +19,5 @@ must_use int session_connect(struct brigd *ret, bool start, struct err *e);
 void         session_print_started(const struct brigd *s);
 void         session_stop_started(const struct brigd *s);
 
-/* argv[0] is "session run" and so on. */
-int session_open_main(int argc, char **argv);
-int session_run_main(int argc, char **argv);
-int session_exec_main(int argc, char **argv);
-int session_put_main(int argc, char **argv);
-int session_get_main(int argc, char **argv);
-int session_files_main(int argc, char **argv);
+extern const struct one_run_way session_open_way, session_run_way, session_exec_way, session_put_way, session_get_way,
+	session_files_way;

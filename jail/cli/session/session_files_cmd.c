@@ -145,35 +145,26 @@ static int files_carry_out(struct request *r, const char *command)
 	return status;
 }
 
-int session_put_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by        = BY_PUT,
-		.help      = { "brig session put SESSION [OPTION]... PATH[:NAME]...",
-			       "Copy files and directories into /workspace of a session; a file that is there is replaced.", NULL },
-		.take      = put_set_words,
-		.carry_out = files_carry_out,
-	});
-}
+const struct one_run_way session_put_way = {
+	.by        = BY_PUT,
+	.help      = { "brig session put SESSION [OPTION]... PATH[:NAME]...",
+		       "Copy files and directories into /workspace of a session; a file that is there is replaced.", NULL },
+	.take      = put_set_words,
+	.carry_out = files_carry_out,
+};
 
-int session_get_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by        = BY_GET,
-		.help      = { "brig session get SESSION [OPTION]... PATTERN[:LOCAL]...",
-			       "Copy what matches out of /workspace of a session, to LOCAL or into the current directory.", NULL },
-		.take      = get_set_words,
-		.carry_out = files_carry_out,
-	});
-}
+const struct one_run_way session_get_way = {
+	.by        = BY_GET,
+	.help      = { "brig session get SESSION [OPTION]... PATTERN[:LOCAL]...",
+		       "Copy what matches out of /workspace of a session, to LOCAL or into the current directory.", NULL },
+	.take      = get_set_words,
+	.carry_out = files_carry_out,
+};
 
-int session_files_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by        = BY_FILES,
-		.help      = { "brig session files SESSION [OPTION]... [PATTERN]",
-			       "List the files in /workspace of a session: all, or those that match.", NULL },
-		.take      = files_set_pattern,
-		.carry_out = files_carry_out,
-	});
-}
+const struct one_run_way session_files_way = {
+	.by        = BY_FILES,
+	.help      = { "brig session files SESSION [OPTION]... [PATTERN]",
+		       "List the files in /workspace of a session: all, or those that match.", NULL },
+	.take      = files_set_pattern,
+	.carry_out = files_carry_out,
+};

@@ -37,16 +37,13 @@ static int print_opened_session(const struct foreground_run *c)
 	return STATUS_OK;
 }
 
-int session_open_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by     = BY_OPEN,
-		.help   = { "brig session open [NAME] [OPTION]...", "Open a session, and print its name, or its id if it has none.",
-			    "A TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit." },
-		.take   = open_set_request,
-		.report = print_opened_session,
-	});
-}
+const struct one_run_way session_open_way = {
+	.by     = BY_OPEN,
+	.help   = { "brig session open [NAME] [OPTION]...", "Open a session, and print its name, or its id if it has none.",
+		    "A TIME is in seconds, or has a unit: 250ms, 90s, 5m, 1h, 1d. brig explain PROFILE prints the default and the ceiling of each limit." },
+	.take   = open_set_request,
+	.report = print_opened_session,
+};
 
 /* --- calls --- */
 
@@ -59,23 +56,17 @@ static int call_set_program(struct request *r, char **words, int n, struct err *
 	return request_set_program(r, n ? words[0] : NULL, NULL, 0, e);
 }
 
-int session_run_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by     = BY_CALL,
-		.help   = { "brig session run SESSION [OPTION]... FILE|-|-c CODE",
-			    "Run Python in an interpreter of a session, and print the value of the last expression.", ABOUT_CALLS },
-		.take   = call_set_program,
-		.report = report_run,
-	});
-}
+const struct one_run_way session_run_way = {
+	.by     = BY_CALL,
+	.help   = { "brig session run SESSION [OPTION]... FILE|-|-c CODE",
+		    "Run Python in an interpreter of a session, and print the value of the last expression.", ABOUT_CALLS },
+	.take   = call_set_program,
+	.report = report_run,
+};
 
-int session_exec_main(int argc, char **argv)
-{
-	return one_run_main(argc, argv, &(struct one_run_way){
-		.by     = BY_COMMAND,
-		.help   = { "brig session exec SESSION [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a session.", ABOUT_CALLS },
-		.take   = request_set_command,
-		.report = report_run,
-	});
-}
+const struct one_run_way session_exec_way = {
+	.by     = BY_COMMAND,
+	.help   = { "brig session exec SESSION [OPTION]... -- COMMAND [ARG]...", "Run a command of the rootfs in a session.", ABOUT_CALLS },
+	.take   = request_set_command,
+	.report = report_run,
+};

@@ -8,7 +8,7 @@
 #include "foreground_run.h"
 
 struct shell {
-	struct foreground_run c;           /* first. Its ended, refused or lost says how the shell ends; c.request: options, and the last message sent */
+	struct foreground_run c;           /* first. Its ended, refused or lost is how the shell ends; c.request: options, and the last message sent */
 	char        *const *words;     /* the command; NULL: the first shell that the rootfs has */
 	int                 words_len;
 	char                own[RUN_ID_LEN + 1]; /* the session that this command opened and closes; "": it was open before */
@@ -25,6 +25,6 @@ struct shell {
 
 /* Takes over the server; words stay the caller's. Without a session in the request, its message must be one that opens a session. */
 void shell_init(struct shell *s, struct brigd *server, struct request *request, char *const *words, int words_len);
-/* Returns when the command has ended, with the terminal restored; s->c says how it ended, as after foreground_run_wait(). */
+/* Returns when the command has ended, with the terminal restored; s->c has how it ended, as after foreground_run_wait(). */
 void shell_run(struct shell *s);
 void shell_done(struct shell *s);
