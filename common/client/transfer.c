@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "transfer.h"
 
+#include "denial.h"
 #include "fd.h"
+#include "member.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,12 +48,13 @@ static void transfer_send(struct transfer *t)
 
 /* --- what comes --- */
 
-static void transfer_end(struct transfer *t, const struct err *why)
+static void transfer_end(struct transfer *t, const struct err *why, bool is_session_gone)
 {
 	const struct transfer_events *events = t->events;
 	void                         *owner  = t->owner;
 
 	transfer_close(t);
+	t->is_session_gone = is_session_gone;
 	if (events->ended)
 		events->ended(owner, why);
 }
@@ -66,7 +69,7 @@ static void transfer_receive(struct transfer *t)
 		return;
 	if (n <= 0) {
 		err_set(&e, ERR_PROTOCOL, "files: they ended in the middle");
-		transfer_end(t, &e);
+		transfer_end(t, &e, false);
 		return;
 	}
 	switch (file_entries_parse(&t->in, bytes, (size_t)n, &t->events->read, t->owner, &e)) {
@@ -74,10 +77,10 @@ static void transfer_receive(struct transfer *t)
 		return;
 	case ENTRIES_ENOUGH:
 	case ENTRIES_END:
-		transfer_end(t, NULL);
+		transfer_end(t, NULL, false);
 		return;
 	case ENTRIES_BROKEN:
-		transfer_end(t, &e);
+		transfer_end(t, &e, false);
 		return;
 	}
 }
@@ -92,19 +95,67 @@ static void transfer_on_ready(void *owner)
 
 /* --- its life --- */
 
+/* Takes fd over. */
+static int transfer_start(struct transfer *t, int fd, struct err *e)
+{
+	t->source = (struct loop_source){ .fd = fd, .ready = transfer_on_ready, .owner = t };
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (loop_add_events(t->loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0)
+		return 0;
+	fd_closep(&t->source.fd);
+	return -1;
+}
+
+static void transfer_on_answer(void *owner, struct datagram *d)
+{
+	struct transfer *t     = owner;
+	const json_t    *error = json_object_get(d->answer.source, "error");
+	struct err       e;
+
+	if (d->answer.kind == ANSWER_ERROR) {
+		err_set(&e, ERR_SETUP, "%s", member_text(error, "message"));
+		transfer_end(t, &e, strcmp(member_text(error, "code"), denial_code_name(DENIAL_not_found)) == 0);
+		return;
+	}
+	brigd_link_forget(t->link, &t->question);
+	/* datagram.h checks what belongs to a reply of files */
+	if (d->answer.kind != ANSWER_REPLY || d->fds != 1)
+		err_set(&e, ERR_PROTOCOL, "brigd has answered a question for files with something else");
+	else if (transfer_start(t, fd_take(&d->fd[0]), &e) == 0)
+		return;
+	transfer_end(t, &e, false);
+}
+
+static void transfer_on_lost(void *owner, const struct err *why)
+{
+	transfer_end(owner, why, false);
+}
+
 int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,
 		  const struct transfer_events *events, void *owner, struct err *e)
 {
-	*t        = (struct transfer){ .out = out, .out_len = out_len, .events = events, .owner = owner };
-	t->source = (struct loop_source){ .fd = fd, .ready = transfer_on_ready, .owner = t };
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (loop_add_events(loop, &t->source, EPOLLIN | EPOLLOUT, e) == 0) {
-		t->loop = loop;
+	*t = (struct transfer){ .loop = loop, .out = out, .out_len = out_len, .events = events, .owner = owner };
+	if (transfer_start(t, fd, e) == 0)
 		return 0;
-	}
-	fd_closep(&t->source.fd);
-	free(t->out);
-	*t = (struct transfer){ 0 };
+	transfer_close(t);
+	return -1;
+}
+
+int transfer_ask(struct transfer *t, struct brigd_link *link, const char *session, char *out, size_t out_len,
+		 const struct transfer_events *events, void *owner, struct err *e)
+{
+	*t = (struct transfer){ .link = link, .out = out, .out_len = out_len, .events = events, .owner = owner };
+	t->loop      = brigd_link_loop(link);
+	t->source.fd = -1;
+	t->message   = json_pack("{ss ss}", "op", "files", "session", session);
+	t->question  = (struct question){ .answered = transfer_on_answer,
+					  .lost     = transfer_on_lost,
+					  .owner    = t,
+					  .message  = t->message,
+					  .repeated = true };
+	if (brigd_link_ask(link, &t->question, e) == 0)
+		return 0;
+	transfer_close(t);
 	return -1;
 }
 
@@ -112,8 +163,12 @@ void transfer_close(struct transfer *t)
 {
 	if (!t->loop)
 		return;
-	loop_remove(t->loop, &t->source);
+	if (t->link)
+		brigd_link_forget(t->link, &t->question);
+	if (t->source.fd >= 0)
+		loop_remove(t->loop, &t->source);
 	fd_closep(&t->source.fd);
+	json_decref(t->message);
 	free(t->out);
 	*t = (struct transfer){ 0 };
 }

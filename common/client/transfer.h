@@ -5,8 +5,8 @@
  * reported entry by entry (file_entries.h). The owner must limit how much may come, and for how long.
  */
 #pragma once
+#include "brigd_link.h"
 #include "file_entries.h"
-#include "loop.h"
 
 #include <stdio.h>
 
@@ -22,6 +22,10 @@ struct transfer_events {
 struct transfer {
 	struct loop                  *loop; /* NULL: it is not open */
 	struct loop_source            source;
+	struct brigd_link            *link; /* of a session, as question and message; NULL: the socket was there */
+	struct question               question;
+	json_t                       *message;
+	bool                          is_session_gone; /* after ended(): brigd knows no such session */
 	const struct transfer_events *events;
 	void                         *owner;
 	char                         *out;  /* owned */
@@ -35,4 +39,7 @@ void transfer_add_entry(FILE *out, enum file_kind kind, const char *name, const 
 /* Takes fd and out over, even if it fails. t must not move. */
 must_use int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,
 			   const struct transfer_events *events, void *owner, struct err *e);
+/* The same over a socket that brigd opens for the files of a session, by its id. Takes out over, even if it fails. */
+must_use int transfer_ask(struct transfer *t, struct brigd_link *link, const char *session, char *out, size_t out_len,
+			  const struct transfer_events *events, void *owner, struct err *e);
 void         transfer_close(struct transfer *t); /* may be called twice, and on one that is zero */

@@ -1,7 +1,6 @@
 #include "session_use.h"
 
 #include "denial.h"
-#include "fd.h"
 #include "member.h"
 #include "workspace_file.h"
 
@@ -18,10 +17,10 @@ void session_files_stop(struct session_files *f)
 	if (!f->mcp)
 		return;
 	loop_timer_clear(&f->mcp->loop, &f->late);
-	brigd_link_forget(f->mcp->brigd_link, &f->question);
+	if (f->transfer.is_session_gone && f->use.session)
+		named_session_set_gone(f->use.session, f->id);
 	transfer_close(&f->transfer);
 	named_session_leave(&f->use);
-	json_decref(f->message);
 	free(f->out);
 	*f = (struct session_files){ 0 };
 }
@@ -41,46 +40,15 @@ static void session_files_on_timeout(void *owner)
 	session_files_on_end(owner, &e);
 }
 
-static void session_files_on_answer(void *owner, struct datagram *d)
-{
-	struct session_files *f     = owner;
-	const json_t         *error = json_object_get(d->answer.source, "error");
-	struct err            e;
-	char                 *out = f->out;
-
-	if (d->answer.kind == ANSWER_ERROR) {
-		err_set(&e, ERR_SETUP, "%s", member_text(error, "message"));
-		if (f->use.session && strcmp(member_text(error, "code"), denial_code_name(DENIAL_not_found)) == 0)
-			named_session_set_gone(f->use.session, member_text(f->message, "session"));
-		session_files_on_end(f, &e);
-		return;
-	}
-	if (d->answer.kind != ANSWER_REPLY || d->fds != 1) { /* datagram.h checks what belongs to a reply of files */
-		err_set(&e, ERR_PROTOCOL, "brigd has answered a question for files with something else");
-		session_files_on_end(f, &e);
-		return;
-	}
-	brigd_link_forget(f->mcp->brigd_link, &f->question);
-	f->out = NULL;
-	if (transfer_open(&f->transfer, &f->mcp->loop, fd_take(&d->fd[0]), out, f->out_len, f->events, f->owner,
-			  &e) < 0)
-		session_files_on_end(f, &e);
-}
-
 static void session_files_on_ready(void *owner)
 {
-	struct session_files *f = owner;
+	struct session_files *f   = owner;
+	char                 *out = f->out;
 	struct err            e;
 
-	f->message  = json_pack("{ss ss}", "op", "files", "session", f->use.session->id);
-	f->question = (struct question){
-		.answered = session_files_on_answer,
-		.lost     = session_files_on_end,
-		.owner    = f,
-		.message  = f->message,
-		.repeated = true,
-	};
-	if (brigd_link_ask(f->mcp->brigd_link, &f->question, &e) < 0)
+	f->out = NULL;
+	snprintf(f->id, sizeof f->id, "%s", f->use.session->id);
+	if (transfer_ask(&f->transfer, f->mcp->brigd_link, f->id, out, f->out_len, f->events, f->owner, &e) < 0)
 		session_files_on_end(f, &e);
 }
 

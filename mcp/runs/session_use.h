@@ -10,8 +10,7 @@
 struct session_files {
 	struct mcp                   *mcp; /* NULL: it is not under way */
 	struct session_use            use;
-	struct question               question;
-	json_t                       *message;
+	char                          id[RUN_ID_LEN + 1]; /* of the session */
 	struct transfer               transfer;
 	struct loop_timer             late;
 	char                         *out; /* owned, until transfer has it */
