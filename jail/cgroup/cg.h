@@ -205,8 +205,8 @@ must_use bool cg_renew_for_next_cell(struct cg *g, bool *remade);
  * kernel frees it late; cg_reset_memory_peak() does.
  */
 must_use bool cg_reset_counters(struct cg *g);
-/* Makes g use `none`, which is all zero and must outlive g, and opens every file that will be read. */
-void          cg_keep_counter_files_open(struct cg *g, struct cg_files *none);
+/* Makes g use f, all zero at first, which must outlive g: opens every file that will be read, and counts anew. */
+void          cg_keep_counter_files_open(struct cg *g, struct cg_files *f);
 /*
  * Call when the next program exists and waits: resets the peak of memory to what is charged now. False when that is
  * more than CG_CHARGED_MAX above what was charged when the first program of these leaves waited: earlier cells left

@@ -16,12 +16,13 @@ static int64_t read_throttled_count(const struct cg *g)
 		? cg_key_value(text, "nr_throttled") : -1;
 }
 
-void cg_keep_counter_files_open(struct cg *g, struct cg_files *none)
+void cg_keep_counter_files_open(struct cg *g, struct cg_files *f)
 {
 	struct cg_usage ignored;
 
-	g->files        = none;
-	none->throttled = read_throttled_count(g);
+	g->files        = f;
+	f->charged   = 0;
+	f->throttled = read_throttled_count(g);
 	cg_read_usage(g, &ignored); /* opens all files now: each cell has the same number of descriptors */
 	(void)cg_read_pids_current(g);
 	for (size_t i = 0; i < g->n; i++)
