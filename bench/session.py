@@ -23,8 +23,13 @@ many      session.many.opened ms                                       500 sessi
           session.many.call_in_each s                                  a call in each of 500, sixteen at a time
           session.many.slowest ms                                      of these calls
           session.many.idle_cpu ms                                     CPU time of all processes in a second in which nobody asks anything
+reuse     session.reuse.{ready,demand,call,fresh}.cpu ms               CPU time of a program of brig.map(): a run, ready or on demand; with reuse=True; and fresh_files.
+                                                                       Of the service, its jails and the kernel, with the sessions' begin and end, without the client's own
+          session.reuse.{ready,demand,call,fresh}.rate /s              programs a second, on two workers
+          session.reuse.{call,fresh}.ratio_{ready,demand} x            CPU of such a program / of a run
 """
 import argparse
+import contextlib
 import json
 import pathlib
 import random
@@ -40,8 +45,9 @@ import peers
 import served
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(REPO / "tests"))
+sys.path[:0] = [str(REPO / "tests"), str(REPO / "python")]
 
+import brig  # noqa: E402
 from support import daemon as daemons  # noqa: E402
 from support import host  # noqa: E402
 
@@ -55,16 +61,20 @@ CONFIG_MANY = {"runs": 512, "access": [{"uid": 0, "runs": 512, "runs_per_minute"
 MEASURED = {"ready": ("basic", {"warm": "ready", "ready": 4}), "demand": ("basic", {"warm": "demand"})}
 FEW, SOME = 2, 20
 BLOCKS = 10
+WORKERS = 2
+MAPPED = {"ready": (1, {"profile": "ready"}), "demand": (1, {"profile": "demand"}), "call": (5, {"profile": "demand", "reuse": True}),
+          "fresh": (3, {"profile": "demand", "reuse": True, "fresh_files": True})} # programs in a turn, in hundreds; options of brig.map()
 OTHERS = "ipykernel", "pipe", "crun"
 NAMES = {"brig": "a session", "ready": "a session, ready fork", "demand": "a session, fork on demand", "ipykernel": "ipykernel, jupyter_client", "pipe": "`python3 -i`, a pipe",
          "crun": "`crun exec`"}
-PARTS = "open", "call", "exec", "files", "memory", "many"
+PARTS = "open", "call", "exec", "files", "memory", "many", "reuse"
 GOALS = [
     ("open to the first byte, ready, ms", "session.open.ready.first.p50", 3, "most"), ("open to the first byte, on demand, ms", "session.open.demand.first.p50", 5, "most"),
     ("a call to the first byte, ms", "session.call.print.brig.first.p50", 0.25, "most"), ("a call to its record, ms", "session.call.print.brig.record.p50", 0.5, "most"),
     ("ipykernel against a call", "session.call.print.ratio_ipykernel", 20, "least"), ("exec true, ms", "session.exec.brig.p50", 2, "most"),
     ("1 MB in and out, ms", "session.files.p50", 2, "most"), ("one idle session of basic, MB", "session.memory.basic.all_in", 1.5, "most"),
     ("one idle session of data-science, MB", "session.memory.data_science.all_in", 3, "most"), (f"a call in each of {MANY}, s", "session.many.call_in_each", 1, "most"),
+    *((f"CPU of a program with reuse / of a run, {way}", f"session.reuse.call.ratio_{way}", 0.1, "most") for way in MEASURED),
 ]
 
 
@@ -230,6 +240,31 @@ class Bench:
                 for client in both:
                     client.close()
 
+    def reuse(self):
+        with tempfile.TemporaryDirectory(prefix="brig-bench-") as name, contextlib.closing(served.CpuOf("reuse")) as meter:
+            folder = served.profiles(pathlib.Path(name), MEASURED)
+            with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(folder)}, through=[*daemons.with_accounts(), *map(str, meter.through)]) as daemon:
+                served.wait_warm(daemon, MEASURED)
+                meter.learn_idle()
+                for key, measured in self.mapped(daemon, meter).items():
+                    for what, values in zip(("cpu", "rate"), zip(*measured)):
+                        self.note(f"reuse.{key}.{what}", statistics.median(values), {"cpu": "ms", "rate": "/s"}[what])
+        for key in "call", "fresh":
+            for way in MEASURED:
+                self.note(f"reuse.{key}.ratio_{way}", self.figures[f"session.reuse.{key}.cpu"] / self.figures[f"session.reuse.{way}.cpu"], "x")
+
+    def mapped(self, daemon, meter):
+        """{key: [(CPU ms of a program, programs a second)] of each turn}."""
+        found, order = {key: [] for key in MAPPED}, random.Random(1)
+        for _ in range(self.rounds(9, 3)):
+            for key in order.sample(list(MAPPED), len(MAPPED)):
+                hundreds, options = MAPPED[key]
+                programs = [SNIPPETS["print"][0]] * 100 * hundreds
+                began = time.monotonic()
+                took, cpu = meter.of(lambda: [time.monotonic() - began for _ in brig.map(programs, workers=WORKERS, server="service", path=str(daemon.path), **options)])
+                found[key].append((cpu / len(programs), len(programs) / took[-1]))
+        return found
+
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +280,9 @@ PAGE = REPO / "docs/benchmarks.md"
 MARKS = "<!-- bench session --table: begin -->", "<!-- bench session --table: end -->"
 BESIDE = [("MB of one more idle session of `basic`, everything counted", "memory.basic.all_in", ".2f"), ("of `data-science`", "memory.data_science.all_in", ".2f"),
           (f"seconds for a call in each of {MANY} idle sessions, sixteen at a time", "many.call_in_each", ".2f"),
-          (f"ms of CPU time a second, all processes of a service with {MANY} idle sessions", "many.idle_cpu", ".1f")]
+          (f"ms of CPU time a second, all processes of a service with {MANY} idle sessions", "many.idle_cpu", ".1f"),
+          ("ms of CPU time of a program of `brig.map()`, ready, without reuse", "reuse.ready.cpu", ".2f"), ("with `reuse=True`", "reuse.call.cpu", ".2f"),
+          ("times that of a run, ready", "reuse.call.ratio_ready", ".3f"), ("with `fresh_files=True` as well, ms", "reuse.fresh.cpu", ".2f")]
 
 
 def table(bench):
@@ -281,7 +318,7 @@ def parse():
 
 
 def measure(bench):
-    shared = [part for part in bench.options.parts if part not in ("memory", "many")] # these have services of their own
+    shared = [part for part in bench.options.parts if part not in ("memory", "many", "reuse")] # these have services of their own
     if shared:
         with daemons.Daemon(CONFIG, env={"BRIG_PRESETS": str(served.profiles(bench.scratch, MEASURED))}) as bench.service:
             served.wait_warm(bench.service, MEASURED)

@@ -16,12 +16,14 @@ It speaks brig-protocol(7) to the service of this host, or starts a private brig
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .client import Connection, Hosts, Loop, Run, Shown, Sink, Text, Time, keep, lease, limits, words_of
+from .client import Connection, Hosts, Loop, Shown, Sink, Text, Time, keep, lease, limits, words_of
 from .errors import BrigError, Busy, FilesFailed, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
 from .executor import ExecutionResult, SandboxExecutor
 from .files import Content, Files
+from .many import Alone, Shared, Task, check_shared
 from .order import Order, order_of
 from .result import CallState, Check, ProgramError, Result
 from .session import AsyncSession, Session
@@ -110,45 +112,60 @@ def check(code: Text, *, imports: Optional[Sequence[str]] = None, profile: str =
 
 # --- many ---
 
-def _places(connection: Connection) -> int:
-    runs = connection.ask("hello").get("quota", {}).get("runs")
-    return runs if isinstance(runs, int) and runs > 0 else PLACES
+def _places(connection: Connection, reuse: bool) -> int:
+    quota = connection.ask("hello").get("quota", {})
+    most = [quota.get("runs"), PLACES, *([quota.get("sessions"), os.cpu_count()] if reuse else [])]
+    return min(number for number in most if isinstance(number, int) and number > 0)
 
 
-def map(programs: Iterable[Text], *, workers: Optional[int] = None, server: str = "any", path: Optional[str] = None, **options: Any) -> Iterator[Result]: # noqa: A001
-    """Runs many programs, as many at once as the user's quota allows (at most workers), and yields the results in order."""
+def map(programs: Iterable[Text], *, workers: Optional[int] = None, reuse: bool = False, fresh_files: bool = False, server: str = "any",  # noqa: A001
+        path: Optional[str] = None, **options: Any) -> Iterator[Result]:
+    """Runs many programs, as many at once as the user's quota allows (at most workers), and yields the results in order. Other keywords: those of run().
+
+    reuse: does not make a jail for each program. The programs run in turns in sessions (at most workers, or as many as this host has processors), which costs
+    a fraction of the time. PROGRAMS IN THE SAME SESSION SHARE ITS INTERPRETER, PROCESSES, FILES AND MEMORY: one sees variables, imports and
+    patched functions of those before it, and a thread that one leaves goes on and can disturb, change or end a later one. Which programs share a session
+    is not defined. Use it only for programs that may see and change each other. The jail around them all is the same as without reuse.
+
+    Each program has its own result, record and limits of time and output; memory, pids and cpus are those of the session. A program that runs for too
+    long is interrupted first (KeyboardInterrupt), and ended two seconds later. After a program that did not end by itself, or that ended its interpreter, the
+    next one gets a new session. args, stdin, cwd, files and get are refused.
+
+    fresh_files: /workspace and /tmp are empty when a program begins; that costs a second call. Variables are shared nevertheless.
+    """
+    if reuse:
+        check_shared(options)
+    elif fresh_files:
+        raise ValueError("fresh_files: without reuse=True each program has files of its own; leave it out")
+    return _mapped(programs, workers, reuse, fresh_files, server, path, options)
+
+
+def _mapped(programs: Iterable[Text], workers: Optional[int], reuse: bool, fresh_files: bool, server: str, path: Optional[str],
+            options: Dict[str, Any]) -> Iterator[Result]:
     with Connection(server, path) as connection, Loop(connection) as loop:
-        most = workers or min(_places(connection), PLACES)
-        waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Tuple[Order, Run]], int, Iterator[Tuple[int, Text]]
+        most = workers or _places(connection, reuse)
+        many = Shared(loop, most, fresh_files, options) if reuse else Alone(loop, most, lambda program: _run_order(program, **options)) # type: Union[Shared, Alone]
+        waiting, ahead, source = {}, 0, enumerate(programs)         # type: Dict[int, Task], int, Iterator[Tuple[int, Text]]
         try:
             while True:
-                while len(loop.runs) < most and len(waiting) < 4 * most:
+                while many.has_room and len(waiting) < 4 * most:
                     number, program = next(source, (-1, ""))
                     if number < 0:
                         break
-                    order = _run_order(program, **options)
-                    waiting[number] = order, _begun(order, loop)
+                    waiting[number] = many.add(program)
                 if not waiting:
-                    return
-                while ahead in waiting and waiting[ahead][1].is_over:
-                    order, done = waiting.pop(ahead)
+                    return many.end()
+                while ahead in waiting and waiting[ahead].is_over:
+                    task = waiting.pop(ahead)
                     ahead += 1
-                    order.done()
-                    yield order.result(done)
-                if loop.runs:
-                    loop.step()
+                    task.done()
+                    yield task.result()
+                if many.is_busy:
+                    many.step()
         finally:
             connection.end()
-            for order, _ in waiting.values():
-                order.done()
-
-
-def _begun(order: Order, loop: Loop) -> Run:
-    try:
-        return order.begin(loop)
-    except BaseException:
-        order.done()
-        raise
+            for task in waiting.values():
+                task.done()
 
 
 # --- async ---

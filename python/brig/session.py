@@ -31,7 +31,7 @@ Step = Union[_Do, Done] # a function to call, or a condition to wait for
 Steps = Generator[Step, Any, T]
 
 
-class _Opening(Awaited):
+class Opening(Awaited):
     """The request that opens a session, until the session ends."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class _Core:
     def __init__(self, server: str, path: Optional[str]) -> None:
         self._server, self._path, self._pid = server, path, os.getpid()
         self._line: Union[Line, AsyncLine, None] = None
-        self._opening: Optional[_Opening] = None
+        self._opening: Optional[Opening] = None
         self._lasts = self._is_closed = False
         self._reconnecting = threading.Lock()
         self.id, self.name, self.idle, self.lifetime = "", None, None, None # type: str, Optional[str], Optional[float], Optional[float]
@@ -133,7 +133,7 @@ class _Core:
     # --- its life ---
 
     def _open(self, request: Dict[str, Any], fds: List[int]) -> Steps[None]:
-        opening = _Opening()
+        opening = Opening()
         try:
             self._line = line = yield from self._connect()
             line.loop.send(opening, request, fds)
@@ -214,12 +214,8 @@ class _Core:
                 raise
             raise self._lost() from None
 
-    def _run_order(self, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
-                   tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
-                   on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
-        box = toolbox(tools, allow, deny, ask)
-        request = {"op": "run", "session": self.id, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)}
-        return Order(request, [_sealed(code)], None, (on_stdout, on_stderr), None, box)
+    def _run_order(self, code: Text, context: str = "main", **options: Any) -> Order:
+        return call_order(self.id, code, context, **options)
 
     def _exec_order(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
                     detach: bool = False, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
@@ -274,8 +270,17 @@ def _is_over(awaited: Awaited) -> bool:
     return awaited.is_over
 
 
-def _open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None, lifetime: Optional[Time] = None,
-                  timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None, pids: Optional[int] = None,
+def call_order(session: str, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
+               tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
+               on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
+    """Code for a context of this session."""
+    box = toolbox(tools, allow, deny, ask)
+    request = {"op": "run", "session": session, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)}
+    return Order(request, [_sealed(code)], None, (on_stdout, on_stderr), None, box)
+
+
+def open_request(profile: str, *, name: Optional[str] = None, stays: bool = False, idle: Optional[Time] = None, lifetime: Optional[Time] = None,
+                 timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, memory: Size = None, pids: Optional[int] = None,
                   cpus: Optional[float] = None, output: Size = None, workspace: Size = None, tool_wait: Optional[Time] = None,
                   env: Optional[Mapping[str, str]] = None, ro: Optional[Shown] = None, network: Hosts = None, allow_missing: Sequence[str] = (), cold: bool = False,
                   wait: Time = 60) -> Tuple[Dict[str, Any], List[int]]:
@@ -329,7 +334,7 @@ class Session(_Core):
                  path: Optional[str] = None) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
-        request = _open_request(profile, name=name, stays=stays, idle=idle, lifetime=lifetime, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids,
+        request = open_request(profile, name=name, stays=stays, idle=idle, lifetime=lifetime, timeout=timeout, cpu_time=cpu_time, memory=memory, pids=pids,
                                 cpus=cpus, output=output, workspace=workspace, tool_wait=tool_wait, env=env, ro=ro, network=network, allow_missing=allow_missing, cold=cold, wait=wait)
         self._drive(self._open(*request))
 
@@ -431,7 +436,7 @@ class AsyncSession(_Core):
     def __init__(self, profile: str = "basic", *, stays: bool = False, server: str = "any", path: Optional[str] = None, **options: Any) -> None:
         super().__init__(_server_of(server, stays), path)
         self._lasts = stays
-        self._begin: Callable[[], Steps[None]] = lambda: self._open(*_open_request(profile, stays=stays, **options))
+        self._begin: Callable[[], Steps[None]] = lambda: self._open(*open_request(profile, stays=stays, **options))
 
     @classmethod
     def attach(cls, session: str, *, server: str = "service", path: Optional[str] = None) -> "AsyncSession":

@@ -715,3 +715,123 @@ def test_an_async_session_moves_files_stays_and_is_lost(at):
         with pytest.raises(brig.SessionLost, match="was closed"):
             await closed.run("1")
     asyncio.run(main())
+
+
+# --- map() with reuse: programs in turns in sessions that they share ---
+
+ENDS = {
+    "a value": "print('out')\n6 * 7", "the variable result": "result = {'a': [1]}", "an exception": "print('before')\nraise KeyError('k')", "sys.exit(3)": "import sys; sys.exit(3)",
+    "a text for sys.exit": "import sys; sys.exit('words')", "no Python": "def", "os._exit": "import os; os._exit(4)", "a signal": "import os; os.kill(os.getpid(), 9)",
+    "too much memory": "kept = []\nwhile True: kept.append(bytearray(1 << 20))", "too much output": "while True: print('x' * 9999)", "the last": "'last'",
+}
+TOO_LONG = {"too long": "while True: pass", "too long, and deaf": "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(9)", "the one after": "while True: pass"}
+INTERRUPTED = "too much output", *TOO_LONG # a program in a session can report its KeyboardInterrupt; in a run it is killed
+
+
+def result_of(done):
+    return done.verdict, done.status, done.value, done.truncated, *(done.record[key] for key in ("exit_code", "signal", "profile", "isolation"))
+
+
+def told_by(done):
+    return done.stdout, done.error and (done.error.type, done.error.message, done.error.line)
+
+
+@pytest.mark.parametrize("programs, limits", [(ENDS, {"memory": "64M", "output": 65536}), (TOO_LONG, {"timeout": 0.3})], ids=["ends", "late"])
+def test_programs_that_share_sessions_have_the_results_of_runs_of_their_own(where, programs, limits):
+    alone, together = (list(brig.map(programs.values(), reuse=reuse, workers=2, **limits, **where)) for reuse in (False, True))
+    assert len(alone) == len(together) == len(programs)
+    for name, one, other in zip(programs, alone, together):
+        assert result_of(one) == result_of(other), name
+        assert name in INTERRUPTED or told_by(one) == told_by(other), name
+
+
+def shared(programs, where, **options):
+    return list(brig.map(programs, reuse=True, workers=1, **{**where, **options}))
+
+
+def test_they_share_variables_and_files_and_with_fresh_files_no_files(where):
+    look = "import os; ['x' in globals(), os.listdir('/workspace'), os.listdir('/tmp')]"
+    leaves = "import os; x = 1; os.makedirs('a/b'); os.mkfifo('a/b/c'); os.symlink('/', 'a/l'); os.chmod('a', 0); open('/tmp/.f', 'w').write('f')"
+    assert [done.value for done in shared([leaves, look], where)][1] == [True, ["a"], [".f"]]
+    done = shared([leaves, look, look], where, fresh_files=True, ro={"data": ROOT / "README.md"})
+    assert [one.value for one in done[1:]] == [[True, ["data"], []]] * 2 and len({one.session.id for one in done}) == 1
+
+
+@pytest.mark.parametrize("leaves", ["import os; os.mkdir('/tmp/in'); os.chdir('/tmp/in')", "import subprocess; subprocess.Popen(['sleep', '600'])",
+                                    "import os\nfor _ in range(99): os.mkdir('d' * 99); os.chdir('d' * 99)\nos.chdir('/workspace')"])
+@pytest.mark.gate
+def test_what_fresh_files_cannot_clear_costs_a_new_session(where, leaves):
+    left, after = shared([leaves, "import os; [os.getcwd(), os.listdir(), os.listdir('/tmp')]"], where, fresh_files=True)
+    assert left.ok and after.value == ["/workspace", [], []] and left.session.id != after.session.id
+
+
+def test_only_the_program_that_loses_the_interpreter_reports_it(where):
+    ends = "x = 1", "import os; os._exit(3)", ENDS["too much memory"], ENDS["too much output"], "import os; os.kill(os.getpid(), 11)"
+    done = shared([each for end in ends for each in (end, "'x' in globals()")], where, memory="64M", output=65536)
+    assert [(one.verdict, one.status) for one in done[::2]] == [("exited", 0), ("exited", 3), ("oom", 137), ("output_limit", 153), ("signaled", 139)]
+    assert [(one.ok, one.value) for one in done[1::2]] == [(True, True)] + [(True, False)] * 4
+
+
+def test_what_a_program_leaves_behind_does_not_take_the_next_one_s_result(where):
+    """It may change it: they share an interpreter. But it begins, ends, and has a record, an output and a report."""
+    leaves = ("import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()", "import atexit, os; atexit.register(os._exit, 9)", "import os; os.close(1); os.close(2)",
+              "import sys; sys.stdout.close(); sys.stdout = None", "import sys; sys.settrace(lambda *_: 1 / 0); sys.setprofile(lambda *_: 1 / 0); sys.excepthook = None",
+              "import builtins; builtins.compile = builtins.len = builtins.open = None", "import os; os.closerange(3, 99)")
+    done = shared([each for leave in leaves for each in (leave, "print('out')\n6 * 7")], where)
+    for leave, one in zip(leaves, done[1::2]):
+        assert (one.ok, one.stdout, one.value, one.report_error) == (True, "out\n", 42, None), leave
+
+
+def test_results_of_shared_sessions_are_in_order_and_the_sessions_end_with_the_map(at):
+    programs = (f"import time; time.sleep({0.1 if n % 3 == 0 else 0})\n{n}" for n in range(12))
+    done = list(brig.map(programs, reuse=True, workers=3, **at))
+    assert [one.value for one in done] == list(range(12)) and 1 < len({one.session.id for one in done}) <= 3
+    assert sessions_of(at) == []
+    begun = brig.map(iter(lambda: "1", None), reuse=True, workers=2, **at)
+    assert next(begun).value == 1
+    begun.close()
+    assert host.poll(lambda: sessions_of(at) == [])
+
+
+def test_a_program_whose_session_was_closed_runs_in_another(at):
+    first, *rest = brig.map(closes_each(at), reuse=True, workers=1, **at)
+    assert first.value == 0 and [one.value for one in rest] == [1, 2] and rest[0].session.id != first.session.id
+
+
+def closes_each(at):
+    for n in range(3):
+        for row in sessions_of(at):
+            with brig.Connection(**at) as asked:
+                asked.ask("close", session=row["session"])
+        yield f"{n}"
+
+
+def test_a_session_is_replaced_before_it_is_too_old(where, monkeypatch):
+    monkeypatch.setattr("brig.many.PROGRAMS_MAX", 3)
+    done = shared(["1"] * 7, where)
+    assert all(one.ok for one in done) and [one.session.state for one in done] == ["new", "kept", "kept", "new", "kept", "kept", "new"]
+
+
+@pytest.mark.parametrize("options, error, words", [
+    ({"stdin": "x", "args": ["a"]}, ValueError, "^args, stdin: not with reuse=True"), ({"files": {}, "get": ["*"]}, ValueError, "^files, get: not with reuse=True"),
+    ({"cwd": "/tmp"}, ValueError, "^cwd: "), ({"colour": 1}, TypeError, "'colour'"), ({"reuse": False, "fresh_files": True}, ValueError, "^fresh_files: without reuse=True"),
+])
+def test_what_a_shared_session_does_not_have_is_refused_before_anything_runs(options, error, words):
+    with pytest.raises(error, match=words):
+        brig.map(["1"], **{"reuse": True, **options})
+
+
+def test_limits_and_tools_are_those_of_each_program(where):
+    done = shared(["tools.add(1, 2)", "import time; time.sleep(600)", "tools.add(3, 4)"], where, tools={"add": lambda a, b: a + b}, timeout=2)
+    assert [(one.value, one.verdict, one.record["tool_calls"]["n"]) for one in done] == [(3, "exited", 1), (None, "timeout_wall", 0), (7, "exited", 1)]
+    with pytest.raises(brig.Refused, match="wall_ms"):
+        shared(["1"], where, timeout="10d")
+
+
+@pytest.mark.nightly
+def test_a_used_up_quota_is_waited_for_as_long_as_the_caller_wants():
+    with daemons.Daemon({"access": [{"uid": 0, "runs_per_minute": 60}]}) as running:
+        where = {"server": "service", "path": str(running.path)}
+        assert [one.value for one in shared((f"{n}" for n in range(63)), where)] == list(range(63))
+        with pytest.raises(brig.Busy):
+            shared((f"{n}" for n in range(63)), where, wait=0)
