@@ -14,6 +14,7 @@ LOG = 5
 IMMUTABLE, HEAP_TYPE = 1 << 8, 1 << 9 # bits of a class's __flags__
 REHEARSALS = 16 # after eight calls bytecode is specialised
 ARENA, ARENAS = 1 << 20, 64
+MT19937_BYTES = 624 * 4 # the state of numpy.random's generator
 MODULE = type(sys)
 collect, run_exits = gc.collect, atexit._run_exitfuncs
 del sys.modules["gc"], sys.modules["atexit"] # a plain interpreter has not loaded them
@@ -126,8 +127,8 @@ def set_environ(entries):
 def reseed():
     """Draws random state again that modules drew at import, and updates a module that does not notice forks."""
     random = sys.modules.get("numpy.random")
-    if random is not None:
-        random.seed()
+    if random is not None: # not by seed(), which writes to three times as many pages, and a fork copies each of them
+        random.set_state(("MT19937", memoryview(os.urandom(MT19937_BYTES)).cast("I"), MT19937_BYTES // 4))
     process = sys.modules.get("multiprocessing.process")
     if process is not None:
         process.current_process().authkey = os.urandom(32)
@@ -279,7 +280,7 @@ def begin():
     collect()
     zygote.settle(sorted(map(id, gc.get_objects())) if names else ())
     gc.freeze()
-    unseen(*[rehearse, rehearse_samples] * REHEARSALS) # last: so that what the most frequent kind of run needs is close together in memory
+    unseen(*[reseed, rehearse, rehearse_samples] * REHEARSALS) # last: so that what the most frequent kind of run needs is close together in memory
     gc.freeze()
 
 
