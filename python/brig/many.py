@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from .client import DEAF, Loop, Run, Text, _close_all, milliseconds
-from .errors import Busy, SessionLost, SetupFailed
+from .errors import BrigError, Busy, SessionLost, SetupFailed
 from .order import Order
 from .result import Result
 from .session import Opening, call_order, open_request
@@ -254,6 +254,9 @@ class Shared:
             return self.wait_for(task, busy)
         except (SessionLost, SetupFailed):
             is_clear = False
+        except BrigError as error: # a quota allows one interpreter, say
+            session.task, task.error = None, error
+            return None
         session.was_cleared = is_clear
         if is_clear:
             return self.begin(session, task)
