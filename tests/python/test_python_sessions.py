@@ -835,3 +835,12 @@ def test_a_used_up_quota_is_waited_for_as_long_as_the_caller_wants():
         assert [one.value for one in shared((f"{n}" for n in range(63)), where)] == list(range(63))
         with pytest.raises(brig.Busy):
             shared((f"{n}" for n in range(63)), where, wait=0)
+
+
+@pytest.mark.nightly
+def test_fresh_files_need_a_second_context_and_a_quota_of_one_is_named():
+    with daemons.Daemon({"access": [{"uid": 0, "contexts": 1}]}) as running:
+        done = brig.map(["1", "2"], reuse=True, fresh_files=True, workers=1, server="service", path=str(running.path))
+        assert next(done).value == 1
+        with pytest.raises(brig.Refused, match="^context: a session of yours has at most 1 contexts"):
+            next(done)
