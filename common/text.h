@@ -31,6 +31,10 @@ bool text_is_module(const char *text);
 bool text_is_utf8(const void *bytes, size_t len);
 bool text_ends_in(const char *text, const char *tail); /* with something before it */
 int  text_hex_digit(char c); /* 0 to 15, of either case; -1: it is another character */
+static inline bool text_has_terminator(const char *text, size_t size) /* a terminating zero within size bytes */
+{
+	return memchr(text, 0, size) != NULL;
+}
 bool text_has_control(const char *text); /* any byte below 0x20, or 0x7f */
 bool text_is_visible_ascii(const char *text); /* no blanks either */
 bool text_is_identifier_letter(char c); /* a letter of ASCII, or '_' */

@@ -356,7 +356,7 @@ static bool tree_is_built(const struct build *b)
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e;
 
-	return store_open(b->options->store, b->recipe.name, &t, &e) == 0 &&
+	return store_open_tree(b->options->store, b->recipe.name, &t, &e) == 0 &&
 	       tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
@@ -378,7 +378,7 @@ int build_from_recipe(const struct build_options *o, struct err *e)
 	if (!o->force) { /* only looked at: the lock of a tree keeps others from its removal */
 		scoped_store_tree old = STORE_TREE_NONE;
 
-		if (store_open(o->store, b.recipe.name, &old, e) == 0)
+		if (store_open_tree(o->store, b.recipe.name, &old, e) == 0)
 			fprintf(stderr, "%s in the store was built from another recipe or by another brig\n",
 				b.recipe.name);
 	}
@@ -418,7 +418,7 @@ int build_from_import(const struct build_options *o, struct err *e)
 		return 0;
 	}
 	/* A name in use: every profile that has it would use another tree from now on. */
-	if (!o->force && store_open(o->store, b.recipe.name, &old, e) == 0)
+	if (!o->force && store_open_tree(o->store, b.recipe.name, &old, e) == 0)
 		return err_set(e, ERR_BAD_SPEC,
 			       "%s is in the store already, as %.12s; --force gives its name to this tree",
 			       b.recipe.name, old.digest);

@@ -112,7 +112,7 @@ static enum lock_answer try_open_tree(const char *store, const char *digest, str
 	return LOCK_TAKEN;
 }
 
-int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e)
+int store_open_tree(const char *store, const char *name, struct store_tree *ret, struct err *e)
 {
 	char digest[STORE_DIGEST + 1];
 
@@ -133,16 +133,16 @@ int store_open(const char *store, const char *name, struct store_tree *ret, stru
 	return refuse_missing_rootfs(store, name, e);
 }
 
-int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)
+int store_open_tree_in_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)
 {
 	struct err first;
 
-	if (store_open(stores[0], name, ret, &first) == 0)
+	if (store_open_tree(stores[0], name, ret, &first) == 0)
 		return 0;
 	*e = first;
 	if (first.kind != ERR_MISSING || !stores[1][0])
 		return -1;
-	if (store_open(stores[1], name, ret, e) == 0)
+	if (store_open_tree(stores[1], name, ret, e) == 0)
 		return 0;
 	if (e->kind != ERR_MISSING)
 		return -1;

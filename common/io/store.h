@@ -34,12 +34,12 @@ struct store_tree {
 #define STORE_TREE_NONE ((struct store_tree){ .tree_fd = -1, .lock_fd = -1 })
 
 /* The caller closes *ret with store_close(). Kind MISSING, with the command that builds it, when the store has no such rootfs. */
-must_use int store_open(const char *store, const char *name, struct store_tree *ret, struct err *e);
+must_use int store_open_tree(const char *store, const char *name, struct store_tree *ret, struct err *e);
 /* Opens it in the first store that has it; stores[1] may be "". */
-must_use int store_open_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e);
+must_use int store_open_tree_in_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e);
 /* When the name was linked to its tree, in the first store that has it; changes with every build. False, and *ret untouched: no such name. */
 bool         store_name_time(const char *const stores[2], const char *name, struct timespec *ret);
-/* The same as store_open() when the digest is known. */
+/* The same as store_open_tree() when the digest is known. */
 must_use int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e);
 void         store_close(struct store_tree *t); /* may be called twice */
 #define scoped_store_tree scoped(store_close) struct store_tree

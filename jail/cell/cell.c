@@ -195,12 +195,12 @@ static int clone_init_into_cgroup(struct cell *c, struct err *e)
  */
 static int clone_init_as_owner(struct cell *c, struct err *e)
 {
-	int        r = privilege_become_owner(c->slot.init_id, e);
+	int        r = privilege_set_userns_uid(c->slot.init_id, e);
 	struct err second;
 
 	if (r == 0)
 		r = clone_init_into_cgroup(c, e);
-	if (privilege_become_root(r == 0 ? e : &second) < 0 || privilege_make_undumpable(r == 0 ? e : &second) < 0)
+	if (privilege_restore_root_uid(r == 0 ? e : &second) < 0 || privilege_make_undumpable(r == 0 ? e : &second) < 0)
 		r = -1;
 	return r;
 }

@@ -23,7 +23,7 @@ int detach_clone_mount(int from, uint64_t attrs, const char *what, struct err *e
 	return fd_take(&tree);
 }
 
-static bool is_same_file(int a, int b)
+static bool fds_have_same_inode(int a, int b)
 {
 	struct stat x, y;
 
@@ -46,7 +46,7 @@ int detach_reopen_path(int from, const char *what, struct err *e)
 		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without", what, path);
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);
-	if (!is_same_file(from, again))
+	if (!fds_have_same_inode(from, again))
 		return err_set(e, ERR_SETUP, "set-up step open-trees: %s: %.300s is another one by now", what, path);
 	return fd_take(&again);
 }

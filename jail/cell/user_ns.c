@@ -88,7 +88,7 @@ static pid_t clone_user_ns_owner(uint32_t id, int go[2], bool quotas, int *ns, s
 	pid_t      pid  = -1;
 	char       byte;
 
-	if (privilege_become_owner(id, e) == 0 && privilege_make_dumpable(e) == 0) {
+	if (privilege_set_userns_uid(id, e) == 0 && privilege_make_dumpable(e) == 0) {
 		pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 		if (pid < 0)
 			err_sys(e, "set-up step user-namespace: clone");
@@ -106,7 +106,7 @@ static pid_t clone_user_ns_owner(uint32_t id, int go[2], bool quotas, int *ns, s
 	*ns  = proc < 0 ? -1 : openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
 	if (proc >= 0 && *ns < 0)
 		err_sys(e, "set-up step user-namespace: ns/user");
-	if (privilege_become_root(*ns < 0 ? &second : e) < 0)
+	if (privilege_restore_root_uid(*ns < 0 ? &second : e) < 0)
 		fd_closep(ns);
 	return pid;
 }

@@ -172,7 +172,7 @@ int child_lock_securebits(struct child_ctx *c);
 
 /* Steps of PID 1 and of a fork that enters (child_enter.c). child_join_cgroups(): those of v1. */
 int child_join_cgroups(struct child_ctx *c);
-int child_take_init_ids(struct child_ctx *c);
+int child_set_init_ids(struct child_ctx *c);
 int child_join_new_keyring(struct child_ctx *c);
 /* Step of a fork: what /proc shows as its arguments and environment. */
 int child_set_proc_args(struct child_ctx *c);

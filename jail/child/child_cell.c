@@ -52,7 +52,7 @@ static int cell_die_with_parent(struct child_ctx *c)
  * If no control group limits the cell's memory, the OOM killer of the host takes the cell first. The file belongs to
  * root while the process is not dumpable.
  */
-static int cell_become_oom_target(struct child_ctx *c)
+static int cell_set_max_oom_score(struct child_ctx *c)
 {
 	int fd, r;
 
@@ -365,7 +365,7 @@ static int cell_enter_user_namespace(struct child_ctx *c)
 	return child_sys(setns(c->build.user_ns_fd, CLONE_NEWUSER));
 }
 
-static int cell_become_init(struct child_ctx *c)
+static int cell_exec_init(struct child_ctx *c)
 {
 	char *const none[] = { NULL };
 
@@ -377,7 +377,7 @@ static int cell_become_init(struct child_ctx *c)
 const struct child_step child_cell_steps[] = {
 	{ "close-descriptors",     cell_close_descriptors,        "first, so that nothing of another cell stays open" },
 	{ "die-with-parent",       cell_die_with_parent,          "PID 1 ends with the process that builds the cell" },
-	{ "first-victim",          cell_become_oom_target,        "where no control group limits memory; needs the host's /proc" },
+	{ "first-victim",          cell_set_max_oom_score,        "where no control group limits memory; needs the host's /proc" },
 	{ "join-groups",           child_join_cgroups,            "before it allocates memory, so that all of it is counted" },
 	{ "group-namespace",       cell_unshare_cgroup_namespace, "after joining, else the namespace would show the host's path" },
 	{ "own-files",             cell_set_file_owner,           "files made from here on belong to PID 1's id, which is unprivileged on the host" },
@@ -389,11 +389,11 @@ const struct child_step child_cell_steps[] = {
 	{ "prepare",               cell_make_code_and_pipes,      "makes main.py and the program's pipes" },
 	{ "ignore-orphans",        cell_ignore_orphans,           "the kernel reaps orphans, so PID 1 does not have to" },
 	{ "enter-user-namespace",  cell_enter_user_namespace,     "after the last step that needs rights over the cell" },
-	{ "take-ids",              child_take_init_ids,           "root of a namespace with two ids, unprivileged on the host" },
+	{ "take-ids",              child_set_init_ids,            "root of a namespace with two ids, unprivileged on the host" },
 	{ "hand-over-descriptors", cell_place_init_descriptors,   "two descriptors for brig-init; all others are closed" },
 	{ "bounding-set",          child_empty_bounding_set,      "no exec can gain a capability" },
 	{ "securebits",            child_lock_securebits,         "locked: id 0 gives no capability" },
-	{ "become-init",           cell_become_init,              "executes brig-init, which has none of this memory" },
+	{ "become-init",           cell_exec_init,                "executes brig-init, which has none of this memory" },
 	{ NULL, NULL, NULL },
 };
 

@@ -22,7 +22,7 @@ int child_join_cgroups(struct child_ctx *c)
 }
 
 /* Also makes the process non-dumpable: it cannot be traced. The kernel does that itself only when an id changes. */
-int child_take_init_ids(struct child_ctx *c)
+int child_set_init_ids(struct child_ctx *c)
 {
 	if (setresgid(c->init_id, c->init_id, c->init_id) < 0 || setresuid(c->init_id, c->init_id, c->init_id) < 0)
 		return -errno;
@@ -148,7 +148,7 @@ int child_set_proc_args(struct child_ctx *c)
 const struct child_step child_enter_steps[] = {
 	{ "join-groups",      enter_cgroups,          "before it allocates memory, and while it may write to the group's file" },
 	{ "enter-namespaces", enter_cell_namespaces,  "all namespaces of the cell, in one call" },
-	{ "take-ids",         child_take_init_ids,    "as PID 1's: what is allocated from here on is not counted for the fork server's id" },
+	{ "take-ids",         child_set_init_ids,     "as PID 1's: what is allocated from here on is not counted for the fork server's id" },
 	{ "remove-code",      remove_main_py,         "for a command, which has no main.py" },
 	{ "new-keyring",      child_join_new_keyring, "a new session keyring: the fork server's keys cannot be reached" },
 	{ NULL, NULL, NULL },

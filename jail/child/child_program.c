@@ -139,7 +139,7 @@ int child_lock_securebits(struct child_ctx *c)
 			       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0));
 }
 
-static int program_take_ids(struct child_ctx *c)
+static int program_set_ids(struct child_ctx *c)
 {
 	if (setresgid(c->fork.program_id, c->fork.program_id, c->fork.program_id) < 0)
 		return -errno;
@@ -523,7 +523,7 @@ const struct child_step child_program_steps[] = {
 	{ "rlimits",           program_set_rlimits,          "before the program runs; hard limits, which it cannot raise" },
 	{ "bounding-set",      child_empty_bounding_set,     "needs CAP_SETPCAP, which is dropped below" },
 	{ "securebits",        child_lock_securebits,        "locked: id 0 gives no capability" },
-	{ "ids",               program_take_ids,             "the group first: with the new user id it would be refused" },
+	{ "ids",               program_set_ids,              "the group first: with the new user id it would be refused" },
 	{ "capabilities",      program_drop_capabilities,    "all sets empty, after the last step that needs one" },
 	{ "own-memory",        program_make_dumpable,        "for a fork, which executes nothing: else root would own its /proc/self" },
 	{ "read-order",        program_read_spec,            "what to run, parsed without any privilege" },

@@ -47,7 +47,7 @@ static size_t read_manifest_head(const struct brig_paths *places, const char *ro
 	scoped_fd         file = -1;
 	ssize_t           n;
 
-	if (store_open_first(stores, rootfs, &tree, &ignored) < 0)
+	if (store_open_tree_in_first(stores, rootfs, &tree, &ignored) < 0)
 		return 0;
 	file = openat(tree.tree_fd, "../manifest.json", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	n    = file < 0 ? -1 : read(file, head, HEAD_MAX);

@@ -114,7 +114,7 @@ static int copy_files_and_drop_root(struct reading *r, struct err *e)
 	if (!p->copies)
 		return 0;
 	if (view_copy_files(&r->setup.places, r->setup.files.config, e) < 0 ||
-	    privilege_become_account(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
+	    privilege_switch_to_account(p->server_uid, p->server_gid, PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
 	if (privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, e) < 0 || privilege_make_undumpable(e) < 0)
 		return -1;

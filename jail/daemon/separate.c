@@ -144,7 +144,7 @@ static _Noreturn void exec_monitor(const struct parting *p, int lock)
 
 	signal(SIGPIPE, SIG_DFL);
 	/* A plain user's monitor is not locked: no_new_privs would take the privilege from newuidmap. */
-	if ((p->is_root && privilege_become_account(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, &e) < 0) ||
+	if ((p->is_root && privilege_switch_to_account(p->monitor.uid, p->monitor.gid, PRIVILEGE_ID_CAPS, &e) < 0) ||
 	    ((p->is_root || p->has_two_caps) && privilege_set_no_new_privs(PRIVILEGE_ID_CAPS, &e) < 0)) {
 		fprintf(stderr, "brigd: monitor: %s\n", e.text);
 		_exit(EXIT_FAILURE);
@@ -159,7 +159,7 @@ static _Noreturn void exec_monitor(const struct parting *p, int lock)
 
 static int drop_to_server_account(const struct parting *p, struct err *e)
 {
-	if ((p->is_root || p->has_two_caps) && privilege_become_account(p->server.uid, p->server.gid,
+	if ((p->is_root || p->has_two_caps) && privilege_switch_to_account(p->server.uid, p->server.gid,
 									PRIVILEGE_NO_CAPS, e) < 0)
 		return -1;
 	return privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, e);
@@ -171,7 +171,7 @@ static int drop_to_server_account(const struct parting *p, struct err *e)
 static int drop_to_reader_account(const struct parting *p, struct err *e)
 {
 	if (p->is_root)
-		return privilege_become_account(0, 0, PRIVILEGE_READ_CAPS, e) < 0
+		return privilege_switch_to_account(0, 0, PRIVILEGE_READ_CAPS, e) < 0
 			? -1 : privilege_set_no_new_privs(PRIVILEGE_READ_CAPS, e);
 	return drop_to_server_account(p, e);
 }

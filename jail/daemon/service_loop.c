@@ -106,7 +106,7 @@ static int end_all_runs(struct service_loop *r, struct err *e)
 	(void)!set_listening(r, false, e);
 	queue_refuse_all(r->server);
 	TAILQ_FOREACH(run, &r->server->runs, link)
-		run_cancel(&run->run, EXIT_cancelled);
+		run_request_cancel(&run->run, EXIT_cancelled);
 	while (r->server->runs_len && clock_ms(CLOCK_MONOTONIC) < deadline_ms)
 		if (serve_ready_events(r, e) < 0)
 			return -1;

@@ -127,7 +127,7 @@ static int receive_service_groups(struct sweeper_setup *p)
 	return got < 0 ? -1 : 0;
 }
 
-static _Noreturn void become_sweeper(const struct sweeper_setup *at)
+static _Noreturn void run_sweeper_process(const struct sweeper_setup *at)
 {
 	struct sweeper_setup p = *at;
 
@@ -151,7 +151,7 @@ static int fork_sweeper(struct sweeper *ret, struct sweeper_setup *p, struct err
 	pid         = fork();
 	if (pid == 0) {
 		close(pair[1]);
-		become_sweeper(p);
+		run_sweeper_process(p);
 	}
 	close(pair[0]);
 	*ret = (struct sweeper){ pair[1] };

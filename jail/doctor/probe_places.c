@@ -88,7 +88,7 @@ bool probe_rootfs(struct probe *p)
 		return false;
 	if (!load_default_profile(p, name, sizeof name, path, sizeof path))
 		p->finding = kept; /* the row profile reports it */
-	if (store_open_first((const char *const[]){ at.store[0], at.store[1] }, name, &tree, &e) < 0) {
+	if (store_open_tree_in_first((const char *const[]){ at.store[0], at.store[1] }, name, &tree, &e) < 0) {
 		if (e.errnum == EACCES)
 			snprintf(fix, sizeof fix, "let this user read the store (namei -l shows where it ends), or BRIG_STORE=DIR");
 		else

@@ -70,7 +70,7 @@ static bool has_rootfs_with_python(const struct brig_paths *at)
 	scoped_store_tree tree = STORE_TREE_NONE;
 	struct err        e;
 
-	return store_open_first((const char *const[]){ at->store[0], at->store[1] }, DEFAULT_PROFILE, &tree, &e) == 0 &&
+	return store_open_tree_in_first((const char *const[]){ at->store[0], at->store[1] }, DEFAULT_PROFILE, &tree, &e) == 0 &&
 	       faccessat(tree.tree_fd, "usr/bin/python3", F_OK, 0) == 0;
 }
 

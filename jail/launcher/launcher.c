@@ -154,7 +154,7 @@ static int acquire_cell_resources(struct private_run *l, struct cell_resources *
 	p->limits = *l->args->limits;
 	if (l->signals < 0)
 		return err_sys(e, "set-up step watch-signals");
-	if (store_open_first(store, l->args->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0 ||
+	if (store_open_tree_in_first(store, l->args->profile->rootfs, &p->rootfs, e) < 0 || rootless_enter(&l->rootless, e) < 0 ||
 	    take_run_slot_and_cgroups(l, p, e) < 0 || open_seccomp_filters(l, e) < 0 || cell_base_open(&l->kind.base, l->rootless.kind, e) < 0)
 		return -1;
 	l->kind.base.mounts.trust_fd = l->args->trust_fd;

@@ -77,11 +77,6 @@ static void reap_run_children(struct run *run)
 	}
 }
 
-static bool is_terminated_text(const char *text, size_t size)
-{
-	return memchr(text, 0, size);
-}
-
 /* Neither NaN nor infinite: a figure that is added up would stay so for ever. */
 static bool are_figures_finite(const struct run_result *end)
 {
@@ -102,9 +97,9 @@ static bool is_run_result_valid(const struct run_result *end)
 		if ((unsigned)end->hit[i].limit >= LIMIT_COUNT)
 			return false;
 	return (unsigned)end->reason < EXIT_REASONS && end->hits <= ARRAY_LEN(end->hit) && end->exec_errno >= 0 && refused_calls_is_sound(&end->refused) &&
-	       is_terminated_text(end->missing_why[0], sizeof end->missing_why[0]) && is_terminated_text(end->missing_why[1], sizeof end->missing_why[1]) &&
-	       is_terminated_text(end->rootfs_digest, sizeof end->rootfs_digest) && is_terminated_text(end->why.text, sizeof end->why.text) &&
-	       is_terminated_text(end->left.text, sizeof end->left.text);
+	       text_has_terminator(end->missing_why[0], sizeof end->missing_why[0]) && text_has_terminator(end->missing_why[1], sizeof end->missing_why[1]) &&
+	       text_has_terminator(end->rootfs_digest, sizeof end->rootfs_digest) && text_has_terminator(end->why.text, sizeof end->why.text) &&
+	       text_has_terminator(end->left.text, sizeof end->left.text);
 }
 
 /* So that the texts can be written into JSON and to a terminal. */
@@ -194,7 +189,7 @@ enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct
 }
 
 /* Does not wait: a full socket drops the request. reason and ms: of the kinds that have them. sock: sent, or -1. */
-static void run_send_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
+static void run_send_launch_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
 {
 	struct launch_request request;
 
@@ -205,29 +200,29 @@ static void run_send_request(const struct run *run, enum launch_request_kind kin
 	(void)!packet_send_nowait(run->sock, &request, sizeof request, &sock, sock >= 0);
 }
 
-void run_cancel(const struct run *run, enum exit_reason reason)
+void run_request_cancel(const struct run *run, enum exit_reason reason)
 {
-	run_send_request(run, LAUNCH_CANCEL, reason, 0, -1);
+	run_send_launch_request(run, LAUNCH_CANCEL, reason, 0, -1);
 }
 
-void run_pause_wall_clock(const struct run *run, bool waits)
+void run_set_wall_clock_paused(const struct run *run, bool waits)
 {
-	run_send_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
+	run_send_launch_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
 }
 
 void run_make_session(const struct run *run, uint64_t ms)
 {
-	run_send_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
+	run_send_launch_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
 }
 
 void run_set_frozen(const struct run *run, bool is)
 {
-	run_send_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
+	run_send_launch_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
 }
 
 void run_request_network_sockets(const struct run *run, int sock)
 {
-	run_send_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
+	run_send_launch_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
 }
 
 void run_close(struct run *run)

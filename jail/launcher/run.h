@@ -47,9 +47,9 @@ must_use int run_start_launcher(struct run *ret, const struct launch_args *args,
 must_use enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct run_result *end);
 
 /* Asks for the end of the run; more than once does no harm. */
-void run_cancel(const struct run *run, enum exit_reason reason);
+void run_request_cancel(const struct run *run, enum exit_reason reason);
 /* Stops the wall clock (waits) while a call of a tool takes long, and starts it again. */
-void run_pause_wall_clock(const struct run *run, bool waits);
+void run_set_wall_clock_paused(const struct run *run, bool waits);
 /* The run is a session: it lasts ms from its start, CPU time does not end it, a lack of memory its largest process. */
 void run_make_session(const struct run *run, uint64_t ms);
 /* Freezes a session that has nothing to do. To thaw it, call this before anything is sent to its program. */

@@ -5,14 +5,9 @@
 
 #include <string.h>
 
-static bool is_terminated_text(const char *text, size_t size)
-{
-	return memchr(text, 0, size);
-}
-
 static bool is_absolute_path(const char *path)
 {
-	return is_terminated_text(path, PATH_SIZE) && path[0] == '/';
+	return text_has_terminator(path, PATH_SIZE) && path[0] == '/';
 }
 
 /* Beyond INT32_MAX some programs read a negative number. */
@@ -25,7 +20,7 @@ int monitor_check_setup(const struct monitor_setup *s, struct err *e)
 {
 	if (s->mode != MONITOR_SERVICE && s->mode != MONITOR_USER)
 		return err_set(e, ERR_PROTOCOL, "setup: mode %u", s->mode);
-	if (!is_absolute_path(s->store[0]) || !is_absolute_path(s->runtime) || !is_terminated_text(s->store[1], PATH_SIZE) ||
+	if (!is_absolute_path(s->store[0]) || !is_absolute_path(s->runtime) || !text_has_terminator(s->store[1], PATH_SIZE) ||
 	    (s->store[1][0] && !is_absolute_path(s->store[1])))
 		return err_set(e, ERR_PROTOCOL, "setup: a path is not absolute");
 	if (s->mode == MONITOR_SERVICE && !is_id_range_valid(s->id_base, s->id_count))
@@ -61,16 +56,16 @@ static bool are_module_names(const char *names)
 
 int monitor_check_profile(const struct monitor_profile *p, struct err *e)
 {
-	if (!is_terminated_text(p->name, sizeof p->name) || !text_is_name(p->name))
+	if (!text_has_terminator(p->name, sizeof p->name) || !text_is_name(p->name))
 		return err_set(e, ERR_PROTOCOL, "profile: invalid name");
-	if (!is_terminated_text(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
+	if (!text_has_terminator(p->rootfs, sizeof p->rootfs) || !text_is_name(p->rootfs))
 		return err_set(e, ERR_PROTOCOL, "profile %s: rootfs is no name", p->name);
 	if (p->workspace_exec > 1 || p->require_all > 1 || p->warm > WARM_READY || p->ready > MONITOR_READY_MAX || p->zygote_cells == 0 ||
 	    p->zygote_ms == 0 || !limits_layer_bits_are_valid(&p->limits))
 		return err_set(e, ERR_PROTOCOL, "profile %s: a number is out of range", p->name);
 	if (p->has_network > 1 || p->has_trust > p->has_network || !net_listeners_are_sound(&p->listeners) || (!p->has_network && p->listeners.ports))
 		return err_set(e, ERR_PROTOCOL, "profile %s: invalid network", p->name);
-	if (!is_terminated_text(p->preload, sizeof p->preload) || !are_module_names(p->preload))
+	if (!text_has_terminator(p->preload, sizeof p->preload) || !are_module_names(p->preload))
 		return err_set(e, ERR_PROTOCOL, "profile %s: preload has no plain names", p->name);
 	if (check_limit_bounds(&p->limits, e) < 0 || check_limit_bounds(&p->ceilings, e) < 0 || check_limits_below_ceilings(&p->limits, &p->ceilings, e) < 0)
 		return err_wrap(e, "profile %s", p->name);
@@ -80,7 +75,7 @@ int monitor_check_profile(const struct monitor_profile *p, struct err *e)
 /* One plain component: it becomes a directory of the cell. */
 static bool is_path_component(const char *name)
 {
-	return is_terminated_text(name, SHOWN_NAME_MAX) && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+	return text_has_terminator(name, SHOWN_NAME_MAX) && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 	       strcmp(name, "main.py") != 0;
 }
 

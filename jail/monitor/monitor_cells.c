@@ -83,7 +83,7 @@ int monitor_open_rootfs(struct monitor *k, uint32_t number, struct err *e)
 	store_name_time(store, p->plan.rootfs, &rootfs_since);
 	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&rootfs_since, &p->rootfs_since, sizeof rootfs_since) == 0))
 		return 0;
-	if (!dup_open_rootfs_tree(k, p->plan.rootfs, &tree) && store_open_first(store, p->plan.rootfs, &tree, e) < 0)
+	if (!dup_open_rootfs_tree(k, p->plan.rootfs, &tree) && store_open_tree_in_first(store, p->plan.rootfs, &tree, e) < 0)
 		return -1;
 	monitor_drop_waiting_cells(k, number);
 	store_close(&p->tree);

@@ -15,13 +15,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static _Noreturn void become_proxy(const struct monitored_proxy *p, const struct monitored_proxy_options *w, int sock)
+static _Noreturn void confine_and_exec_monitored_proxy(const struct monitored_proxy *p,
+						       const struct monitored_proxy_options *w, int sock)
 {
 	struct err e;
 	int        r = cg_join_proxy_group(w->group, &e);
 
 	if (r == 0)
-		r = w->id == 0 ? privilege_drop_caps(&e) : privilege_become_account(w->id, w->id, PRIVILEGE_NO_CAPS,
+		r = w->id == 0 ? privilege_drop_caps(&e) : privilege_switch_to_account(w->id, w->id, PRIVILEGE_NO_CAPS,
 										    &e);
 	if (r < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
 		stderr_print_line("brig monitor: brig-proxy: %s\n", e.text);
@@ -45,7 +46,7 @@ int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_prox
 	pid = cg_clone_into_proxy_group(w->group, &args);
 	if (pid == 0) {
 		close(pair[0]); /* with a copy of it, brig-proxy would get no end of file on its own socket */
-		become_proxy(p, w, pair[1]);
+		confine_and_exec_monitored_proxy(p, w, pair[1]);
 	}
 	close(pair[1]);
 	p->sock = pair[0];

@@ -22,7 +22,7 @@
 /* --- the supervisor's side of the fork --- */
 
 /* Waits for a byte from the monitor, which writes the id maps first. */
-static _Noreturn void become_supervisor(int sock, int go, bool is_new)
+static _Noreturn void exec_supervisor(int sock, int go, bool is_new)
 {
 	char *const argv[] = { (char *)"brig-supervisor", NULL }, *const none[] = { NULL };
 	char byte;
@@ -82,7 +82,7 @@ static pid_t clone_supervisor(struct profile_userns *r, int sock, int go[2], con
 	if (pid != 0)
 		return pid;
 	close(go[1]);
-	become_supervisor(sock, go[0], is_new);
+	exec_supervisor(sock, go[0], is_new);
 }
 
 /* The monitor must be dumpable when it clones the child, or it could not write to the child's files in /proc. */

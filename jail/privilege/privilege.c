@@ -49,7 +49,7 @@ int privilege_raise_effective_caps(struct err *e)
 	return syscall(SYS_capset, &head, set) < 0 ? err_sys(e, "capset") : 0;
 }
 
-int privilege_become_owner(uint32_t id, struct err *e)
+int privilege_set_userns_uid(uint32_t id, struct err *e)
 {
 	if (setresuid(id, id, 0) < 0)
 		return err_sys(e, "set-up step clone: setresuid");
@@ -57,13 +57,13 @@ int privilege_become_owner(uint32_t id, struct err *e)
 	return privilege_raise_effective_caps(e) < 0 ? err_wrap(e, "set-up step clone") : 0;
 }
 
-int privilege_become_root(struct err *e)
+int privilege_restore_root_uid(struct err *e)
 {
 	return setresuid(0, 0, 0) < 0 ? err_sys(e, "set-up step clone: setresuid") : 0;
 }
 
 /* At -1000 a cell could not be killed for its own memory limit (crun#1357). */
-static int raise_oom_score(struct err *e)
+static int reset_negative_oom_score(struct err *e)
 {
 	scoped_fd fd   = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	char      sign = 0;
@@ -75,7 +75,7 @@ static int raise_oom_score(struct err *e)
 	return 0;
 }
 
-void privilege_become_oom_target(void)
+void privilege_set_max_oom_score(void)
 {
 	scoped_fd fd = -1;
 
@@ -189,7 +189,7 @@ static int shrink_bounding_set(enum privilege_kept kept)
 	return 0;
 }
 
-int privilege_become_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
+int privilege_switch_to_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e)
 {
 	if (shrink_bounding_set(kept) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
@@ -255,5 +255,5 @@ int privilege_forget_caller(bool on_host, bool *no_groups, struct err *e)
 		return err_sys(e, "set-up step forget-caller: setgroups");
 	n          = getgroups(1, &one); /* more than one: EINVAL */
 	*no_groups = n == 0 || (n == 1 && one == getegid());
-	return leave_real_time_policy(e) < 0 || raise_core_limit(e) < 0 ? -1 : raise_oom_score(e);
+	return leave_real_time_policy(e) < 0 || raise_core_limit(e) < 0 ? -1 : reset_negative_oom_score(e);
 }

@@ -25,16 +25,16 @@ must_use int privilege_forget_caller(bool on_host, bool *no_groups, struct err *
  * from other cells. The owner may enter the cell without CAP_SYS_PTRACE, which containers do not have. A process joins
  * v1 groups only if its real and effective uid are equal. fsuid stays 0: for CLONE_INTO_CGROUP the kernel checks
  * whether the process may write to the group. The capabilities stay: hosts that keep user namespaces from unprivileged
- * users (Debian, Ubuntu) ask for them. privilege_become_root() undoes it.
+ * users (Debian, Ubuntu) ask for them. privilege_restore_root_uid() undoes it.
  */
-must_use int privilege_become_owner(uint32_t id, struct err *e);
-must_use int privilege_become_root(struct err *e);
+must_use int privilege_set_userns_uid(uint32_t id, struct err *e);
+must_use int privilege_restore_root_uid(struct err *e);
 
 /*
  * The OOM killer takes this process and its later children first when the host is out of memory. Without /proc nothing
  * changes. Not traceable afterwards.
  */
-void privilege_become_oom_target(void);
+void privilege_set_max_oom_score(void);
 
 /* CAP_SETUID and CAP_SETGID are effective: they allow to map ranges of ids. */
 bool privilege_has_id_caps(void);
@@ -48,7 +48,7 @@ enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS 
 /* Empties all capability sets, and the bounding set as far as CAP_SETPCAP allows, so that uid 0 of a namespace gets none by exec. */
 must_use int privilege_drop_caps(struct err *e);
 /* Changes to another account, for good, without supplementary groups; only the kept capabilities remain. */
-must_use int privilege_become_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
+must_use int privilege_switch_to_account(unsigned uid, unsigned gid, enum privilege_kept kept, struct err *e);
 /* Sets no_new_privs, so that no exec adds capabilities. For an account other than root, only ID_CAPS outlive an exec: they become ambient. */
 must_use int privilege_set_no_new_privs(enum privilege_kept kept, struct err *e);
 

@@ -1,21 +1,17 @@
 #include "proxy_config.h"
 
 #include "sealed.h"
+#include "text.h"
 #include "upstream.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-static bool has_terminator(const char *text, size_t size)
-{
-	return memchr(text, 0, size) != NULL;
-}
-
 static bool secret_is_sound(const struct net_secret *s)
 {
-	return has_terminator(s->name, sizeof s->name) && has_terminator(s->host, sizeof s->host) &&
-	       has_terminator(s->header, sizeof s->header) &&
-	       has_terminator(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
+	return text_has_terminator(s->name, sizeof s->name) && text_has_terminator(s->host, sizeof s->host) &&
+	       text_has_terminator(s->header, sizeof s->header) &&
+	       text_has_terminator(s->value, sizeof s->value) && s->header[0] && s->secret_from <= strlen(s->value) &&
 	       s->secret_len <= strlen(s->value) - s->secret_from;
 }
 
@@ -27,14 +23,14 @@ static const char *find_config_fault(const struct proxy_config *c)
 
 	if (!net_rules_are_sound(&c->allow) || !net_rules_are_sound(&c->ceiling) || !net_rules_are_sound(&c->deny))
 		return "its rules are malformed";
-	if (!has_terminator(c->ca_cert, sizeof c->ca_cert) || !has_terminator(c->ca_key, sizeof c->ca_key))
+	if (!text_has_terminator(c->ca_cert, sizeof c->ca_cert) || !text_has_terminator(c->ca_key, sizeof c->ca_key))
 		return "its CA is malformed";
 	if (c->secrets > NET_SECRETS_MAX)
 		return "its secrets are malformed";
 	for (uint32_t i = 0; i < c->secrets; i++)
 		if (!secret_is_sound(&c->secret[i]))
 			return "its secrets are malformed";
-	if (!has_terminator(c->upstream, sizeof c->upstream) ||
+	if (!text_has_terminator(c->upstream, sizeof c->upstream) ||
 	    (c->upstream[0] && !upstream_parse(c->upstream, host, &port, &is_address)))
 		return "its upstream is not HOST:PORT";
 	return NULL;

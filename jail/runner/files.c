@@ -144,7 +144,7 @@ static pid_t fork_workspace_filler(struct job *j)
 	struct err        e;
 	pid_t             pid;
 
-	if (privilege_become_owner(j->owner_id, &e) < 0)
+	if (privilege_set_userns_uid(j->owner_id, &e) < 0)
 		return -1;
 	pid = clone_into_group(&args, j->group);
 	if (pid == 0)

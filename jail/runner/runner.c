@@ -30,7 +30,7 @@ static bool handle_client_request(struct runner *w, const struct launch_request 
 		return true;
 	case LAUNCH_PAUSE_CLOCK:
 	case LAUNCH_RESUME_CLOCK:
-		wall_clock_wait(&w->clock, request->kind == LAUNCH_PAUSE_CLOCK, clock_ms(CLOCK_MONOTONIC));
+		wall_clock_set_waiting(&w->clock, request->kind == LAUNCH_PAUSE_CLOCK, clock_ms(CLOCK_MONOTONIC));
 		return true;
 	case LAUNCH_FREEZE:
 	case LAUNCH_THAW:

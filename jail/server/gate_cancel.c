@@ -14,7 +14,7 @@ int gate_handle_cancel(struct connection *c, const struct protocol_request *requ
 	if (call)
 		session_call_stop(call, reasons[request->reason]);
 	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))
-		run_cancel(&r->run, reasons[request->reason]);
+		run_request_cancel(&r->run, reasons[request->reason]);
 	else if (!queue_cancel_run(c->server, request->run, c->peer.uid))
 		return deny(why, DENIAL_not_found, "run", "you have no run \"%.40s\"", request->run);
 	json_object_set_new(reply, "run", json_string(request->run));

@@ -63,9 +63,9 @@ int gate_handle_tools(struct connection *c, const struct protocol_request *reque
 	if (parse_tool_calls(&calls, request->calls, &e) < 0)
 		return deny_setting(why, DENIAL_bad_field, "calls", &e);
 	if (own_call)
-		session_call_pause_clock(own_call, request->is_waiting);
+		session_call_set_waiting(own_call, request->is_waiting);
 	if (own_run)
-		served_run_pause_clock(own_run, request->is_waiting);
+		served_run_set_waiting(own_run, request->is_waiting);
 	/* The client may send any text; it becomes one of three, as the outcome is a label of a figure. */
 	for (size_t i = 0; i < calls.n; i++) {
 		const char *verdict = calls.of[i].verdict;

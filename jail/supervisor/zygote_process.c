@@ -144,7 +144,7 @@ static int exec_zygote_python(const struct zygote_process *z, int root, int read
 }
 
 /* The zygote ends with the supervisor, because no other process would use or replace it. */
-static _Noreturn void become_zygote(const struct zygote_process *z, int root, int ready)
+static _Noreturn void enter_cell_and_exec_zygote(const struct zygote_process *z, int root, int ready)
 {
 	int        keep[] = { root, z->filter_fd, z->activity_fd, z->requests[1], ready }, log;
 	sigset_t   none;
@@ -155,7 +155,7 @@ static _Noreturn void become_zygote(const struct zygote_process *z, int root, in
 	prctl(PR_SET_NAME, "brig-zygote");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (z->is_oom_target)
-		privilege_become_oom_target();
+		privilege_set_max_oom_score();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* the caller of brigd may have blocked some */
 	for (int number = 1; number < NSIG; number++) /* a signal that the caller of brigd ignored would stay ignored in Python and its forks */
@@ -203,7 +203,7 @@ static int start_zygote(struct zygote_process *z, struct one_zygote *one)
 		return -1;
 	pid = clone3(&args, sizeof args);
 	if (pid == 0)
-		become_zygote(z, root, ready[1]);
+		enter_cell_and_exec_zygote(z, root, ready[1]);
 	close(ready[1]);
 	*one = (struct one_zygote){ .pid = pid, .pidfd = pid < 0 ? -1 : one->pidfd, .ready_fd = ready[0], .started = clock_ms(CLOCK_MONOTONIC) };
 	if (pid < 0)

@@ -41,7 +41,7 @@ struct zygote_process {
 	int         requests[2];     /* [0]: for requests; [1]: the zygote reads them; non-blocking */
 	bool        is_up;           /* a zygote has served since orders[] were made */
 	uint32_t    generation;      /* of `now` */
-	/* no control group limits the memory of its forks: privilege_become_oom_target() */
+	/* no control group limits the memory of its forks: privilege_set_max_oom_score() */
 	bool        is_oom_target;
 	int         tree_fd;         /* the rootfs that it was started in */
 	char        digest[STORE_DIGEST + 1];

@@ -19,10 +19,10 @@ static pid_t fork_program_as_owner(struct fork_request *r)
 	struct err e;
 	pid_t      pid;
 
-	if (privilege_become_owner(r->params.owner_id, &e) < 0)
+	if (privilege_set_userns_uid(r->params.owner_id, &e) < 0)
 		_exit(EXIT_FAILURE);
 	pid = fork_server_fork(r);
-	if (pid != 0 && privilege_become_root(&e) < 0)
+	if (pid != 0 && privilege_restore_root_uid(&e) < 0)
 		_exit(EXIT_FAILURE);
 	return pid;
 }
@@ -37,7 +37,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "brig-forker");
 	if (f->is_oom_target)
-		privilege_become_oom_target();
+		privilege_set_max_oom_score();
 	if (child_set_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await_request(s, &r)) {

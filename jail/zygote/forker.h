@@ -8,7 +8,7 @@ struct forker {
 	int                      pidfd;
 	uint32_t                 generation;
 	bool                     is_for_one;     /* ends after one fork, and its privilege with it */
-	bool                     is_oom_target;  /* no group limits its forks' memory: privilege_become_oom_target() */
+	bool                     is_oom_target;  /* no group limits its forks' memory: privilege_set_max_oom_score() */
 	const struct sock_fprog *filter, *notifying; /* as in cell_spec */
 };
 #define FORKER_NONE ((struct forker){ .requests = -1, .pidfd = -1 })

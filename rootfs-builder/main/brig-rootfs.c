@@ -77,7 +77,7 @@ static int verify_name_or_digest(const struct tree_store *s, const char *text, s
 	scoped_store_tree t = STORE_TREE_NONE;
 
 	if (!store_is_digest(text)) {
-		if (store_open(s->path, text, &t, e) < 0)
+		if (store_open_tree(s->path, text, &t, e) < 0)
 			return -1;
 		text = t.digest;
 	}

@@ -60,7 +60,7 @@ static bool refused(const struct place *p, const char *name, enum err_kind kind,
 {
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e = { 0 };
-	bool              ok = store_open(p->store, name, &t, &e) < 0 && e.kind == kind && strstr(e.text, says);
+	bool              ok = store_open_tree(p->store, name, &t, &e) < 0 && e.kind == kind && strstr(e.text, says);
 
 	if (!ok)
 		printf("#   %s: %s\n", err_kind_name(e.kind), e.text);
@@ -79,7 +79,7 @@ static void check_open(const struct place *p)
 	struct store_tree t = STORE_TREE_NONE;
 	struct err        e = { 0 };
 
-	tap_ok(store_open(p->store, "basic", &t, &e) == 0, "a tree is opened by its name");
+	tap_ok(store_open_tree(p->store, "basic", &t, &e) == 0, "a tree is opened by its name");
 	tap_is(t.digest, DIGEST, "the digest is the tree's");
 	tap_is(t.path, p->tree, "the path is the tree's");
 	tap_ok(fcntl(t.tree_fd, F_GETFD) == FD_CLOEXEC && fcntl(t.lock_fd, F_GETFD) == FD_CLOEXEC, "both descriptors close on exec");
@@ -154,11 +154,11 @@ static void check_first(const struct place *p)
 	scoped_store_tree t = STORE_TREE_NONE;
 	struct err        e = { 0 };
 
-	tap_ok(store_open_first((const char *const[]){ "/nonexistent", p->store }, "basic", &t, &e) == 0, "what the first store lacks is found in the second");
+	tap_ok(store_open_tree_in_first((const char *const[]){ "/nonexistent", p->store }, "basic", &t, &e) == 0, "what the first store lacks is found in the second");
 	store_close(&t);
-	tap_ok(store_open_first((const char *const[]){ p->store, "" }, "basic", &t, &e) == 0, "the second may be empty");
+	tap_ok(store_open_tree_in_first((const char *const[]){ p->store, "" }, "basic", &t, &e) == 0, "the second may be empty");
 	store_close(&t);
-	tap_ok(store_open_first((const char *const[]){ "/nonexistent", p->store }, "web", &t, &e) < 0 && e.kind == ERR_MISSING &&
+	tap_ok(store_open_tree_in_first((const char *const[]){ "/nonexistent", p->store }, "web", &t, &e) < 0 && e.kind == ERR_MISSING &&
 	       strstr(e.text, "/nonexistent") && strstr(e.text, p->store), "both are named when neither has it");
 }
 

@@ -280,7 +280,7 @@ static void run_poll_once(struct foreground_run *c)
 }
 
 /* A brigd that cannot serve sends its reason before it closes the connection: when the request cannot be sent, that is read. */
-static void run_send_request(struct foreground_run *c)
+static void foreground_run_send_request(struct foreground_run *c)
 {
 	struct pollfd p = { .fd = c->server.sock, .events = POLLIN };
 	struct err    failure;
@@ -349,7 +349,7 @@ void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 void foreground_run_wait(struct foreground_run *c)
 {
 	if (!c->sent && c->lost.kind == ERR_NONE && run_files_start(&c->moving, c->request, &c->lost) == 0)
-		run_send_request(c);
+		foreground_run_send_request(c);
 	run_files_close_peer(c->request);
 	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
 		run_poll_once(c);

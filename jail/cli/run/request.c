@@ -382,7 +382,7 @@ static int find_program_in_ro(struct request *r, const char *whole, struct err *
 	return r->in_shown && strlen(r->in_shown) > PROTOCOL_MAIN_MAX ? err_set(e, ERR_BAD_SPEC, "%s: its path is too long", r->program) : 0;
 }
 
-static bool is_same_file(const char *a, const char *b)
+static bool paths_have_same_inode(const char *a, const char *b)
 {
 	struct stat first, second;
 
@@ -395,7 +395,7 @@ static int add_ro_once(struct request *r, const char *folder, struct err *e)
 	size_t n = 0;
 
 	for (; r->shown[n]; n++)
-		if (is_same_file(r->shown[n], folder))
+		if (paths_have_same_inode(r->shown[n], folder))
 			return 0;
 	if (n == PROTOCOL_RO_MAX)
 		return err_set(e, ERR_BAD_SPEC, "--ro: more than %d, with %s", PROTOCOL_RO_MAX, folder);

@@ -35,7 +35,7 @@ static int find_host_ids(struct id_range *ret, bool *is_one, struct err *e)
 	return 0;
 }
 
-static int become_slot_user(const struct brig_paths *places, struct slot *slot, struct err *e)
+static int switch_to_slot_user(const struct brig_paths *places, struct slot *slot, struct err *e)
 {
 	struct id_range ids = { 0 };
 	bool            is_one;
@@ -48,7 +48,7 @@ static int become_slot_user(const struct brig_paths *places, struct slot *slot, 
 	if (slot_take_free(places->runtime, &ids, id_range_reserve(&ids), slot, e) < 0 &&
 	    (e->kind != ERR_LIMIT || slot_take_free(places->runtime, &ids, 0, slot, e) < 0))
 		return -1;
-	return privilege_become_account(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
+	return privilege_switch_to_account(slot->program_id, slot->program_id, PRIVILEGE_NO_CAPS, e);
 }
 
 static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, int program, int sock, int config)
@@ -59,7 +59,7 @@ static _Noreturn void confine_and_exec_proxy(const struct brig_paths *places, in
 
 	/* first: with copies of the server's sockets here, the other ends would not see end of file */
 	(void)!fd_close_all_but(keep, ARRAY_LEN(keep));
-	if (become_slot_user(places, &slot, &e) < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
+	if (switch_to_slot_user(places, &slot, &e) < 0 || privilege_set_no_new_privs(PRIVILEGE_NO_CAPS, &e) < 0) {
 		fprintf(stderr, "brigd: brig-proxy: %s\n", e.text);
 		_exit(EXIT_FAILURE);
 	}

@@ -380,10 +380,10 @@ void served_runs_end_all(struct server *d)
 		served_run_on_ended(r, &end);
 }
 
-void served_run_pause_clock(struct served_run *r, bool waits)
+void served_run_set_waiting(struct served_run *r, bool waits)
 {
 	if (r->is_waiting != waits)
-		run_pause_wall_clock(&r->run, waits);
+		run_set_wall_clock_paused(&r->run, waits);
 	r->is_waiting = waits;
 }
 
@@ -419,6 +419,6 @@ void served_runs_drop_connection(struct server *d, struct connection *c)
 			continue;
 		r->connection = NULL;
 		if (!r->session || !r->session->stays)
-			run_cancel(&r->run, EXIT_client_gone);
+			run_request_cancel(&r->run, EXIT_client_gone);
 	}
 }

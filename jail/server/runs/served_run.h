@@ -58,7 +58,7 @@ must_use int served_run_start(struct connection *c, const struct protocol_reques
  */
 void         served_runs_end_all(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
-void         served_run_pause_clock(struct served_run *r, bool waits);
+void         served_run_set_waiting(struct served_run *r, bool waits);
 
 /* How many runs of this user began within the last 50 ms: most of what their start costs is counted for no run. */
 size_t served_runs_count_young(const struct server *d, uid_t uid, double now_ms);

@@ -22,7 +22,7 @@ static void session_on_timer(void *owner)
 	char            why[SESSION_WHY_MAX];
 
 	if (s->state == SESSION_CLOSES) { /* it was asked to end, and does not */
-		run_cancel(&s->run->run, EXIT_cancelled);
+		run_request_cancel(&s->run->run, EXIT_cancelled);
 		return;
 	}
 	if (session_lifetime_left(s, now) <= 0)
@@ -138,7 +138,7 @@ static void session_on_server_message(void *owner)
 	snprintf(s->why, sizeof s->why,
 		 "its session server, which is in the jail, sent an invalid message: a program has taken it over");
 	session_close_socket(s);
-	run_cancel(&s->run->run, EXIT_cancelled);
+	run_request_cancel(&s->run->run, EXIT_cancelled);
 }
 
 /* --- life --- */
@@ -182,7 +182,7 @@ void session_on_run_started(struct session *s, int sock)
 	if (loop_add(&s->run->server->loop, &s->source, &e) == 0)
 		return;
 	fd_closep(&s->source.fd);
-	run_cancel(&s->run->run, EXIT_cancelled);
+	run_request_cancel(&s->run->run, EXIT_cancelled);
 }
 
 void session_on_run_set_up(struct session *s, const struct run_result *set_up, uint32_t victims)
@@ -230,7 +230,7 @@ void session_close(struct session *s, const char *why)
 		return;
 	snprintf(s->why, sizeof s->why, "%s", why);
 	if (s->state < SESSION_OPEN || session_send_message(s, json_pack("{ss}", "op", "end"), NULL, 0) < 0)
-		run_cancel(&s->run->run, EXIT_cancelled);
+		run_request_cancel(&s->run->run, EXIT_cancelled);
 	s->state = SESSION_CLOSES;
 	loop_timer_set(&s->run->server->loop, &s->timer, CLOSE_MS_MAX);
 }

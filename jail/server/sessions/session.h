@@ -200,7 +200,7 @@ void          session_call_resize_terminal(struct session_call *call, const stru
 void          session_calls_send_terminal_sizes(struct session *s);
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
 void          session_call_stop(struct session_call *call, enum exit_reason reason);
-void          session_call_pause_clock(struct session_call *call, bool waits);
+void          session_call_set_waiting(struct session_call *call, bool waits);
 /* The session is over: ends the call with this reason, and frees it. */
 void          session_call_end_with_session(struct session_call *call, enum exit_reason reason);
 void          session_calls_drop_connection(struct server *d, struct connection *c);

@@ -248,9 +248,9 @@ static void call_set_wall_timer(struct session_call *call)
 	call_set_timer(call, wall_clock_end(&call->clock, &call->limits, now) - now);
 }
 
-void session_call_pause_clock(struct session_call *call, bool waits)
+void session_call_set_waiting(struct session_call *call, bool waits)
 {
-	wall_clock_wait(&call->clock, waits, clock_ms(CLOCK_MONOTONIC));
+	wall_clock_set_waiting(&call->clock, waits, clock_ms(CLOCK_MONOTONIC));
 	if (call->state == CALL_RUNS)
 		call_set_wall_timer(call);
 }
@@ -272,7 +272,7 @@ static void end_session_of_stuck_call(struct session_call *call)
 	struct session *s = call->session;
 
 	snprintf(s->why, sizeof s->why, "a call in it could not be ended");
-	run_cancel(&s->run->run, EXIT_cancelled);
+	run_request_cancel(&s->run->run, EXIT_cancelled);
 }
 
 static void call_on_timer(void *owner)

@@ -11,7 +11,7 @@ struct wall_clock {
 	double waits_since, waited_ms; /* when the current wait for a tool call began, or 0; the sum of all earlier waits */
 };
 
-static inline void wall_clock_wait(struct wall_clock *c, bool waits, double now)
+static inline void wall_clock_set_waiting(struct wall_clock *c, bool waits, double now)
 {
 	if (c->waits_since > 0)
 		c->waited_ms += now - c->waits_since;
