@@ -327,9 +327,9 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 
 		if (process_check_stop_signal(b->options->stop, e) < 0)
 			return -1;
-		progress_begin(&progress, stage->name, (unsigned)(stage - first) + 1, n);
+		progress_start(&progress, stage->name, (unsigned)(stage - first) + 1, n);
 		r = stage->run(b, e);
-		progress_end(&progress);
+		progress_stop(&progress);
 		if (r < 0) {
 			if (e->kind == ERR_SETUP && !e->errnum) /* a program failed: its output has the reason */
 				print_log_tail(b);

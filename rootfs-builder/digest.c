@@ -23,7 +23,7 @@ int digest_add(struct digest *d, const void *bytes, size_t len, struct err *e)
 	return EVP_DigestUpdate(d->state, bytes, len) == 1 ? 0 : err_digest(e);
 }
 
-int digest_end(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e)
+int digest_finish(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e)
 {
 	unsigned char raw[EVP_MAX_MD_SIZE];
 	unsigned      n;
@@ -47,7 +47,7 @@ int digest_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct
 
 	if (digest_init(&d, e) < 0 || digest_add(&d, bytes, len, e) < 0)
 		return -1;
-	return digest_end(&d, hex, e);
+	return digest_finish(&d, hex, e);
 }
 
 int digest_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e)
@@ -69,5 +69,5 @@ int digest_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1]
 		total += (uint64_t)n;
 	}
 	*size = total;
-	return digest_end(&d, hex, e);
+	return digest_finish(&d, hex, e);
 }

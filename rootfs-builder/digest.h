@@ -9,7 +9,7 @@ struct digest {
 };
 must_use int digest_init(struct digest *d, struct err *e);
 must_use int digest_add(struct digest *d, const void *bytes, size_t len, struct err *e);
-must_use int digest_end(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e);
+must_use int digest_finish(struct digest *d, char hex[DIGEST_HEX + 1], struct err *e);
 void         digest_done(struct digest *d);
 #define scoped_digest scoped(digest_done) struct digest
 

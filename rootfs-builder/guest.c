@@ -82,7 +82,7 @@ int guest_add_to_digest(const struct guest *g, struct recipe *r, struct err *e)
 	for (size_t i = 0; i < g->n; i++)
 		if (digest_guest_file(&d, &g->file[i], e) < 0)
 			return -1;
-	return digest_end(&d, r->sha256, e);
+	return digest_finish(&d, r->sha256, e);
 }
 
 static int write_guest_files(int root, const struct guest *g, struct err *e)

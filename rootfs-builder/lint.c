@@ -46,7 +46,7 @@ static bool printf_like(2, 3) finding(words why, const char *fmt, ...)
 
 /* --- rules about the entry itself --- */
 
-static bool rule_name(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_has_printable_name(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	if (!text_is_plain(entry->path))
@@ -56,13 +56,13 @@ static bool rule_name(const struct lint *l, const struct tree_entry *entry, word
 	return true;
 }
 
-static bool rule_type(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_has_plain_type(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	return entry->type != TREE_OTHER || finding(why, "a device node, socket or pipe");
 }
 
-static bool rule_setid(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_is_not_setid(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	if (entry->type == TREE_LINK || !(entry->mode & (S_ISUID | S_ISGID)))
@@ -70,7 +70,7 @@ static bool rule_setid(const struct lint *l, const struct tree_entry *entry, wor
 	return finding(why, "%s (mode %04o)", entry->mode & S_ISUID ? "setuid" : "setgid", entry->mode);
 }
 
-static bool rule_writable(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_is_writable_by_owner_alone(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	if (entry->type == TREE_LINK || !(entry->mode & (S_IWGRP | S_IWOTH)))
@@ -78,7 +78,7 @@ static bool rule_writable(const struct lint *l, const struct tree_entry *entry, 
 	return finding(why, "writable by group or others (mode %04o)", entry->mode);
 }
 
-static bool rule_owner(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_has_trusted_owner(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	if (entry->uid == 0 || entry->uid == geteuid())
@@ -86,13 +86,13 @@ static bool rule_owner(const struct lint *l, const struct tree_entry *entry, wor
 	return finding(why, "belongs to uid %u", entry->uid);
 }
 
-static bool rule_hardlink(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_has_one_name(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	(void)l;
 	return entry->type != TREE_FILE || entry->links == 1 || finding(why, "has %u names (hard links)", entry->links);
 }
 
-static bool rule_attributes(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_has_no_extra_xattrs(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	char      list[4096];
 	ssize_t   n;
@@ -135,7 +135,7 @@ static bool link_climbs_out(const struct tree_entry *entry)
 	return false;
 }
 
-static bool rule_link(const struct lint *l, const struct tree_entry *entry, words why)
+static bool link_leads_into_tree(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	scoped_fd fd = -1;
 
@@ -214,7 +214,7 @@ static bool elf_libraries_are_found(const struct lint *l, const struct tree_entr
 	return true;
 }
 
-static bool rule_libraries(const struct lint *l, const struct tree_entry *entry, words why)
+static bool entry_libraries_are_found(const struct lint *l, const struct tree_entry *entry, words why)
 {
 	char  magic[4];
 	void *bytes;
@@ -242,19 +242,25 @@ static const struct {
 	bool      (*look)(const struct lint *, const struct tree_entry *, words why);
 	const char *reason;
 } rules[] = {
-	{ "name",       rule_name,       "names are printable UTF-8: manifests are JSON, and terminals show them" },
-	{ "type",       rule_type,
+	{ "name",       entry_has_printable_name,
+	  "names are printable UTF-8: manifests are JSON, and terminals show them" },
+	{ "type",       entry_has_plain_type,
 	  "no device nodes, pipes or sockets: a device node gives access to a device of the host" },
-	{ "setid",      rule_setid,      "no setuid or setgid files: starting a program must not give rights" },
-	{ "attributes", rule_attributes,
+	{ "setid",      entry_is_not_setid,
+	  "no setuid or setgid files: starting a program must not give rights" },
+	{ "attributes", entry_has_no_extra_xattrs,
 	  "no extended attributes: file capabilities give rights, and manifests have no attributes" },
-	{ "hardlink",   rule_hardlink,   "no hard links: a file with a second name outside could be changed there" },
-	{ "owner",      rule_owner,      "one owner for all files: the owner of a file can change it" },
-	{ "writable",   rule_writable,   "not writable by the group or others" },
-	{ "link",       rule_link,
+	{ "hardlink",   entry_has_one_name,
+	  "no hard links: a file with a second name outside could be changed there" },
+	{ "owner",      entry_has_trusted_owner,
+	  "one owner for all files: the owner of a file can change it" },
+	{ "writable",   entry_is_writable_by_owner_alone,
+	  "not writable by the group or others" },
+	{ "link",       link_leads_into_tree,
 	  "no links that lead out of the tree or to no file, except into /proc: "
 	  "followed from outside, they name files of the host" },
-	{ "libraries",  rule_libraries,  "programs have their loader and libraries in the tree" },
+	{ "libraries",  entry_libraries_are_found,
+	  "programs have their loader and libraries in the tree" },
 };
 /* clang-format on */
 
@@ -316,7 +322,8 @@ static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t 
 
 		if (rules[i].look(l, entry, why))
 			continue;
-		if (l->is_import && rules[i].look == rule_libraries) { /* images have tools that are never started */
+		if (l->is_import && rules[i].look == entry_libraries_are_found) {
+			/* images have tools that are never started */
 			l->counted++;
 			continue;
 		}

@@ -69,7 +69,7 @@ static int compute_tree_digest(struct manifest *m, struct err *e)
 		if (added < 0)
 			return -1;
 	}
-	return digest_end(&d, m->digest, e);
+	return digest_finish(&d, m->digest, e);
 }
 
 static int hash_entry(int root, struct manifest *m, size_t i, struct err *e)

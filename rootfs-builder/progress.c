@@ -20,7 +20,7 @@ static void *progress_thread(void *progress)
 }
 
 /* If the thread cannot be started, nothing is shown. */
-void progress_begin(struct progress *p, const char *stage, unsigned number, unsigned of)
+void progress_start(struct progress *p, const char *stage, unsigned number, unsigned of)
 {
 	*p = (struct progress){ .stage = stage, .number = number, .of = of };
 	if (!isatty(STDERR_FILENO) || pipe2(p->end, O_CLOEXEC) < 0)
@@ -32,7 +32,7 @@ void progress_begin(struct progress *p, const char *stage, unsigned number, unsi
 	}
 }
 
-void progress_end(struct progress *p)
+void progress_stop(struct progress *p)
 {
 	if (!p->is_on)
 		return;

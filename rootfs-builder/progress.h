@@ -15,6 +15,6 @@ struct progress {
 	int         end[2]; /* a pipe: its end of file ends the thread */
 };
 
-void progress_begin(struct progress *p, const char *stage, unsigned number, unsigned of);
+void progress_start(struct progress *p, const char *stage, unsigned number, unsigned of);
 /* Erases the line. */
-void progress_end(struct progress *p);
+void progress_stop(struct progress *p);

@@ -64,7 +64,7 @@ static bool list_has_word(const char *list, const char *word)
 /* --- which entries --- */
 
 /* True if no key is named, or only files with Debian's names. A key written into the entry itself is not Debian's. */
-static bool keys_are_debian(const char *keys)
+static bool keys_have_debian_names(const char *keys)
 {
 	size_t n;
 
@@ -151,7 +151,8 @@ static int add_entry_of_suite(struct sources *s, const struct entry *x, const ch
 {
 	size_t n, m;
 
-	if (!list_has_word(x->types, "deb") || !list_has_word(x->components, "main") || !keys_are_debian(x->keys))
+	if (!list_has_word(x->types, "deb") || !list_has_word(x->components, "main") ||
+	    !keys_have_debian_names(x->keys))
 		return 0;
 	if (list_has_word(x->enabled, "no") || list_has_word(x->enabled, "false"))
 		return 0;

@@ -41,7 +41,7 @@ struct stream {
 	struct digest   sum;
 	uint64_t        bytes, bytes_max;
 	bool            ended; /* the file is empty */
-	struct err      why; /* why stream_read() refused to go on; libarchive would not keep the message */
+	struct err      why; /* of stream_read_decompressed(); libarchive would not keep the message */
 	bool            refused;
 };
 
@@ -60,7 +60,7 @@ static const char *archive_error_text(struct archive *a)
 
 /* --- the bytes, not compressed --- */
 
-static int open_compressed_file(struct stream *s, struct err *e)
+static int stream_open_stdin(struct stream *s, struct err *e)
 {
 	struct archive       *a = s->file;
 	struct archive_entry *entry;
@@ -83,14 +83,14 @@ static int open_compressed_file(struct stream *s, struct err *e)
 	return r == ARCHIVE_OK || s->ended ? 0 : err_set(e, ERR_BAD_SPEC, "%.300s", archive_error_text(a));
 }
 
-static int stream_refuse(struct stream *s, struct archive *a)
+static int stream_set_error(struct stream *s, struct archive *a)
 {
 	s->refused = true;
 	archive_set_error(a, EINVAL, "refused");
 	return ARCHIVE_FATAL;
 }
 
-static la_ssize_t stream_read(struct archive *a, void *context, const void **ret)
+static la_ssize_t stream_read_decompressed(struct archive *a, void *context, const void **ret)
 {
 	struct stream *s = context;
 	size_t         n = 0;
@@ -102,15 +102,15 @@ static la_ssize_t stream_read(struct archive *a, void *context, const void **ret
 		return 0;
 	if (r != ARCHIVE_OK) {
 		err_set(&s->why, ERR_BAD_SPEC, "%.300s", archive_error_text(s->file));
-		return stream_refuse(s, a);
+		return stream_set_error(s, a);
 	}
 	s->bytes += n;
 	if (s->bytes > s->bytes_max) {
 		err_set(&s->why, ERR_LIMIT, "it has more than %s when it is not compressed; --size-max allows more",
 			text_from_size(s->bytes_max, most, sizeof most));
-		return stream_refuse(s, a);
+		return stream_set_error(s, a);
 	}
-	return digest_add(&s->sum, *ret, n, &s->why) < 0 ? stream_refuse(s, a) : (la_ssize_t)n;
+	return digest_add(&s->sum, *ret, n, &s->why) < 0 ? stream_set_error(s, a) : (la_ssize_t)n;
 }
 
 /* --- entries --- */
@@ -214,7 +214,7 @@ static int unpack_entries(struct job *j, struct archive *a, struct stream *s, bo
 		if (unpack_entry_or_whiteout(j, a, entry, whiteouts, e) < 0)
 			return -1;
 	if (r == ARCHIVE_EOF)
-		while ((left = stream_read(a, s, &bytes)) >
+		while ((left = stream_read_decompressed(a, s, &bytes)) >
 		       0) /* bytes after the end of the archive belong to its digest, too */
 			;
 	return r == ARCHIVE_EOF && left == 0 ? 0
@@ -231,14 +231,14 @@ static int unpack_pass(struct job *j, struct stream *s, bool whiteouts, struct e
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (lseek(0, 0, SEEK_SET) < 0)
 		return err_sys(e, "read it from its beginning");
-	if (digest_init(&s->sum, e) < 0 || open_compressed_file(s, e) < 0)
+	if (digest_init(&s->sum, e) < 0 || stream_open_stdin(s, e) < 0)
 		return -1;
-	if (archive_read_open(a, s, NULL, stream_read, NULL) != ARCHIVE_OK)
+	if (archive_read_open(a, s, NULL, stream_read_decompressed, NULL) != ARCHIVE_OK)
 		return err_set(e, ERR_BAD_SPEC, "no sound tar archive: %.300s", archive_error_text(a));
-	return unpack_entries(j, a, s, whiteouts, e) < 0 ? -1 : digest_end(&s->sum, j->answer->hex, e);
+	return unpack_entries(j, a, s, whiteouts, e) < 0 ? -1 : digest_finish(&s->sum, j->answer->hex, e);
 }
 
-static void stream_done(struct stream *s)
+static void stream_free_archive(struct stream *s)
 {
 	archive_read_free(s->file);
 	digest_done(&s->sum);
@@ -249,7 +249,7 @@ static void stream_done(struct stream *s)
 static int unpack_archive(struct job *j, struct err *e)
 {
 	for (int whiteouts = j->untar->is_layer && !j->untar->is_first; whiteouts >= 0; whiteouts--) {
-		scoped(stream_done) struct stream s = { .bytes_max = j->stream_max };
+		scoped(stream_free_archive) struct stream s = { .bytes_max = j->stream_max };
 
 		if (unpack_pass(j, &s, whiteouts, e) < 0) {
 			if (s.refused)

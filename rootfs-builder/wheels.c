@@ -31,7 +31,7 @@ int wheels_load(struct wheels *ret, struct recipe *r, struct err *e)
 	if (digest_init(&d, e) < 0 || digest_add(&d, r->sha256, DIGEST_HEX, e) < 0 ||
 	    digest_add(&d, ret->asked.text, ret->asked.len, e) < 0)
 		return -1;
-	return digest_end(&d, r->sha256, e);
+	return digest_finish(&d, r->sha256, e);
 }
 
 /* --- a folder of wheels --- */

@@ -153,7 +153,7 @@ MUTANTS = [Mutant(*row) for row in (
      "	return s->seen > FLOOD_FACTOR * s->keep ? STREAM_FLOOD : STREAM_GOES_ON;", "	return STREAM_GOES_ON;",
      "a flood of output is read on and on", ["tests/unit/test_stream.c"]),
     ("setuid-in-rootfs", "rootfs-builder/lint.c",
-     "	{ \"setid\",      rule_setid,      \"no setuid or setgid files: starting a program must not give rights\" },\n", "",
+     "	{ \"setid\",      entry_is_not_setid,\n\t  \"no setuid or setgid files: starting a program must not give rights\" },\n", "",
      "a set-uid program is published in a rootfs", ["tests/rootfs/test_rootfs_lint.py", "-k", "setuid"]),
     ("rootfs-removed-in-use", "rootfs-builder/gc.c",
      "	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;", "	return errno == EWOULDBLOCK ? LOCK_OURS : LOCK_FAILED;",

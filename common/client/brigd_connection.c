@@ -126,7 +126,7 @@ static enum answer connect_to_default_sockets(enum brigd_want want, unsigned ms,
 /* --- a service that is enabled but not running --- */
 
 /* Whether one of the links of `systemctl enable` is there, and its unit still installed. */
-static bool unit_is_enabled(const char *folder)
+static bool brigd_unit_is_enabled(const char *folder)
 {
 	static const char *const links[] = { "sockets.target.wants/brigd.socket", "multi-user.target.wants/brigd.service", "default.target.wants/brigd.service" };
 	char                     path[PATH_SIZE + 64];
@@ -149,7 +149,7 @@ static void read_failure_file(const char *path, char *text, size_t len)
 	text_make_plain(text);
 }
 
-bool brigd_failure(const struct brigd *s, char *why, size_t len)
+bool brigd_read_failure(const struct brigd *s, char *why, size_t len)
 {
 	if (s->pid || strcmp(s->name, BRIGD_SOCKET) != 0)
 		return false;
@@ -179,9 +179,9 @@ static int check_no_service_enabled(const struct brig_paths *p, struct err *e)
 	else
 		snprintf(folder, sizeof folder, "%.*s/.config/systemd/user", PATH_SIZE, home ? home : "");
 	snprintf(failure, sizeof failure, "%s/failure", p->runtime);
-	if (geteuid() != 0 && unit_is_enabled(folder))
+	if (geteuid() != 0 && brigd_unit_is_enabled(folder))
 		return refuse_private_while_enabled("your", failure, "systemctl --user", e);
-	return unit_is_enabled("/etc/systemd/system") ? refuse_private_while_enabled("this host's", PLACE_FAILURE, "systemctl", e) : 0;
+	return brigd_unit_is_enabled("/etc/systemd/system") ? refuse_private_while_enabled("this host's", PLACE_FAILURE, "systemctl", e) : 0;
 }
 
 /* --- a service of one's own --- */

@@ -40,7 +40,7 @@ must_use int brigd_connect(struct brigd *ret, enum brigd_want want, struct err *
 must_use int brigd_connect_within(struct brigd *ret, enum brigd_want want, unsigned ms, struct err *e);
 
 /* True, with the reason in why, when s is the host's service and it could not start (failure.h). */
-bool brigd_failure(const struct brigd *s, char *why, size_t len);
+bool brigd_read_failure(const struct brigd *s, char *why, size_t len);
 
 /* Closes the connection and waits for the end of a private brigd. Returns its status as from wait4(), or 0. May be called twice. */
 int brigd_close(struct brigd *s);

@@ -146,7 +146,7 @@ static void link_close(struct brigd_link *l)
  * A callback may ask again at once, and forget any other question, so each search begins at the first one; new
  * questions have higher tags.
  */
-static void link_fail(struct brigd_link *l, const struct err *why)
+static void link_close_and_repeat_or_lose(struct brigd_link *l, const struct err *why)
 {
 	uint64_t         last = l->tag;
 	struct question *q;
@@ -156,7 +156,7 @@ static void link_fail(struct brigd_link *l, const struct err *why)
 		bool       repeat = q->state != QUESTION_ANSWERED && !q->repeated && l->last_error.kind == ERR_NONE;
 		struct err e      = *why;
 
-		brigd_link_forget(l, q);
+		brigd_link_detach(l, q);
 		q->repeated = true;
 		if (!repeat || brigd_link_ask(l, q, &e) < 0)
 			q->lost(q->owner, &e);
@@ -174,7 +174,7 @@ static void link_on_closed(struct brigd_link *l)
 			"brigd was killed, or could not report how the run ended: %.200s; call again, it is started "
 			"anew",
 			l->server.name);
-	link_fail(l, &why);
+	link_close_and_repeat_or_lose(l, &why);
 }
 
 /* --- messages of brigd --- */
@@ -229,7 +229,7 @@ static void link_on_ready(void *owner)
 		if (e.errnum == EAGAIN) /* nothing to read: the socket had become writable */
 			return;
 		l->last_error = e; /* questions are not repeated to a brigd whose messages are invalid */
-		link_fail(l, &e);
+		link_close_and_repeat_or_lose(l, &e);
 		return;
 	}
 }
@@ -320,7 +320,7 @@ static void send_questions(struct brigd_link *l)
 			continue;
 		if (is_closed_error(&e)) /* its end is read next, and unanswered questions are asked again */
 			return;
-		brigd_link_forget(l, q);
+		brigd_link_detach(l, q);
 		q->lost(q->owner, &e);
 		next = TAILQ_FIRST(&l->open); /* lost() may have forgotten any other question */
 	}
@@ -370,7 +370,7 @@ int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e)
 	return 0;
 }
 
-void brigd_link_forget(struct brigd_link *l, struct question *q)
+void brigd_link_detach(struct brigd_link *l, struct question *q)
 {
 	if (q->tag) {
 		TAILQ_REMOVE(&l->open, q, link);

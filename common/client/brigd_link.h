@@ -12,7 +12,7 @@
 
 /*
  * One question. Its owner fills the first four members; message and descriptors stay the owner's, and must live until
- * it is answered. It stays open until brigd_link_forget(), for a run has several answers. If the connection breaks
+ * it is answered. It stays open until brigd_link_detach(), for a run has several answers. If the connection breaks
  * before the first answer, the question is asked again over a new connection, once: brigd may just have been exiting
  * when it was asked.
  */
@@ -47,7 +47,7 @@ void brigd_link_destroy(struct brigd_link *l);
 
 /* -1: brigd cannot be reached; *e: why, and what to do. */
 must_use int brigd_link_ask(struct brigd_link *l, struct question *q, struct err *e);
-void         brigd_link_forget(struct brigd_link *l, struct question *q); /* may be called on one that was not asked */
+void         brigd_link_detach(struct brigd_link *l, struct question *q); /* may be called on one that was not asked */
 
 /*
  * Sends a request whose answer is ignored, as cancel. Takes message over. It is lost if the connection breaks, which

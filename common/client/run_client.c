@@ -23,7 +23,7 @@ static uint64_t event_number(const json_t *event, const char *key)
 
 /* --- requests --- */
 
-json_t *run_client_cancel_request(const char *run, const char *reason)
+json_t *cancel_request_to_json(const char *run, const char *reason)
 {
 	return json_pack("{ss ss ss*}", "op", "cancel", "run", run, "reason", reason);
 }
@@ -44,10 +44,10 @@ static void run_send_cancel(void *owner)
 {
 	struct run_client *c = owner;
 
-	run_client_send(c, run_client_cancel_request(c->id, c->cancelled));
+	run_client_send(c, cancel_request_to_json(c->id, c->cancelled));
 }
 
-static void run_send_stop(struct run_client *c)
+static void run_send_interrupt_or_cancel(struct run_client *c)
 {
 	if (!c->interrupts) {
 		run_send_cancel(c);
@@ -58,13 +58,13 @@ static void run_send_stop(struct run_client *c)
 }
 
 /* Once: output that is read until the program is dead would cancel again and again. */
-void run_client_cancel(struct run_client *c, const char *reason)
+void run_client_interrupt_or_cancel(struct run_client *c, const char *reason)
 {
 	if (c->cancelled || c->state == RUN_OVER)
 		return;
 	c->cancelled = reason;
 	if (*c->id)
-		run_send_stop(c);
+		run_send_interrupt_or_cancel(c);
 }
 
 bool run_client_is_sent(const struct run_client *c)
@@ -93,7 +93,7 @@ void run_pipe_read(struct run_pipe *p)
 			snprintf(c->limit, sizeof c->limit, "output_bytes");
 			c->limit_value = p->stream.keep;
 		}
-		run_client_cancel(c, "output_limit");
+		run_client_interrupt_or_cancel(c, "output_limit");
 	}
 	if (c->events->output)
 		c->events->output(c->owner, p);
@@ -207,7 +207,7 @@ static void handle_started(struct run_client *c, struct datagram *d)
 	for (size_t k = 0; k < RUN_STREAMS; k++)
 		fd_closep(&fd[k]);
 	if (c->cancelled)
-		run_send_stop(c);
+		run_send_interrupt_or_cancel(c);
 }
 
 static void handle_event(struct run_client *c, struct datagram *d)
@@ -220,7 +220,7 @@ static void handle_event(struct run_client *c, struct datagram *d)
 			return;
 		snprintf(c->id, sizeof c->id, "%s", event_text(event, "run"));
 		if (c->cancelled)
-			run_send_stop(c);
+			run_send_interrupt_or_cancel(c);
 		if (c->events->waiting)
 			c->events->waiting(c->owner, event_text(event, "why"));
 		return;
@@ -255,7 +255,7 @@ void run_client_handle(struct run_client *c, struct datagram *d)
 		if (c->state != RUN_WAITS)
 			return; /* a cancel was refused, which came too late */
 		if (c->link)
-			brigd_link_forget(c->link, &c->question);
+			brigd_link_detach(c->link, &c->question);
 		c->events->refused(c->owner, d->answer.source);
 		return;
 	case ANSWER_REPLY: /* to a cancel */
@@ -315,7 +315,7 @@ int run_client_ask(struct run_client *c, const json_t *message, const int *fds, 
 	c->state = RUN_WAITS;
 	if (!c->link)
 		return datagram_send(c->sock, message, fds, n, e);
-	brigd_link_forget(c->link, &c->question);
+	brigd_link_detach(c->link, &c->question);
 	c->question = (struct question){
 		.answered = run_on_datagram,
 		.lost     = run_on_lost,
@@ -336,7 +336,7 @@ void run_client_close(struct run_client *c)
 	pipe_close(&c->report);
 	if (!c->link)
 		return;
-	brigd_link_forget(c->link, &c->question);
+	brigd_link_detach(c->link, &c->question);
 	input_close(c);
 	loop_timer_clear(c->loop, &c->kill_timer);
 }

@@ -74,7 +74,7 @@ must_use int run_client_ask(struct run_client *c, const json_t *message, const i
 /* Was the request sent, or may it be? A cancel then needs brigd's answer. */
 bool         run_client_is_sent(const struct run_client *c);
 /* Cancels once. reason: one of the protocol's. */
-void         run_client_cancel(struct run_client *c, const char *reason);
+void         run_client_interrupt_or_cancel(struct run_client *c, const char *reason);
 /* Sends a request whose answer is ignored. Takes message over. */
 void         run_client_send(struct run_client *c, json_t *message);
 /* Nothing more is sent or received, and no callback is called. May be called twice. */
@@ -98,4 +98,4 @@ void    run_client_add_figures(const struct run_client *c, json_t *record);
 json_t *run_client_report(const struct run_client *c, enum program_report_kind kind, struct err *e);
 
 /* The request cancel. reason: one of the protocol's, or NULL. A new reference; NULL when run is not UTF-8. */
-json_t *run_client_cancel_request(const char *run, const char *reason);
+json_t *cancel_request_to_json(const char *run, const char *reason);

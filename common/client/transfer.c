@@ -48,7 +48,7 @@ static void transfer_send(struct transfer *t)
 
 /* --- what comes --- */
 
-static void transfer_end(struct transfer *t, const struct err *why, bool is_session_gone)
+static void transfer_close_and_report(struct transfer *t, const struct err *why, bool is_session_gone)
 {
 	const struct transfer_events *events = t->events;
 	void                         *owner  = t->owner;
@@ -69,7 +69,7 @@ static void transfer_receive(struct transfer *t)
 		return;
 	if (n <= 0) {
 		err_set(&e, ERR_PROTOCOL, "files: they ended in the middle");
-		transfer_end(t, &e, false);
+		transfer_close_and_report(t, &e, false);
 		return;
 	}
 	switch (file_entries_parse(&t->in, bytes, (size_t)n, &t->events->read, t->owner, &e)) {
@@ -77,10 +77,10 @@ static void transfer_receive(struct transfer *t)
 		return;
 	case ENTRIES_ENOUGH:
 	case ENTRIES_END:
-		transfer_end(t, NULL, false);
+		transfer_close_and_report(t, NULL, false);
 		return;
 	case ENTRIES_BROKEN:
-		transfer_end(t, &e, false);
+		transfer_close_and_report(t, &e, false);
 		return;
 	}
 }
@@ -114,21 +114,22 @@ static void transfer_on_answer(void *owner, struct datagram *d)
 
 	if (d->answer.kind == ANSWER_ERROR) {
 		err_set(&e, ERR_SETUP, "%s", member_text(error, "message"));
-		transfer_end(t, &e, strcmp(member_text(error, "code"), denial_code_name(DENIAL_not_found)) == 0);
+		transfer_close_and_report(t, &e,
+					  strcmp(member_text(error, "code"), denial_code_name(DENIAL_not_found)) == 0);
 		return;
 	}
-	brigd_link_forget(t->link, &t->question);
+	brigd_link_detach(t->link, &t->question);
 	/* datagram.h checks what belongs to a reply of files */
 	if (d->answer.kind != ANSWER_REPLY || d->fds != 1)
 		err_set(&e, ERR_PROTOCOL, "brigd has answered a question for files with something else");
 	else if (transfer_start(t, fd_take(&d->fd[0]), &e) == 0)
 		return;
-	transfer_end(t, &e, false);
+	transfer_close_and_report(t, &e, false);
 }
 
 static void transfer_on_lost(void *owner, const struct err *why)
 {
-	transfer_end(owner, why, false);
+	transfer_close_and_report(owner, why, false);
 }
 
 int transfer_open(struct transfer *t, struct loop *loop, int fd, char *out, size_t out_len,
@@ -164,7 +165,7 @@ void transfer_close(struct transfer *t)
 	if (!t->loop)
 		return;
 	if (t->link)
-		brigd_link_forget(t->link, &t->question);
+		brigd_link_detach(t->link, &t->question);
 	if (t->source.fd >= 0)
 		loop_remove(t->loop, &t->source);
 	fd_closep(&t->source.fd);

@@ -228,7 +228,7 @@ void http_daemon_close(struct http_daemon *d)
 
 /* --- the address that a client calls --- */
 
-bool http_authority_host(const char *text, char name[256])
+bool http_parse_authority_host(const char *text, char name[256])
 {
 	bool        six  = *text == '[';
 	const char *end  = six ? strchr(text, ']') : text + strcspn(text, ":"), *port = end ? end + six : NULL;

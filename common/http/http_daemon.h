@@ -64,4 +64,4 @@ struct http_connection *http_connection_of(struct MHD_Connection *connection); /
 void         http_connection_set_deadline(struct http_connection *c, bool in_request, int64_t ms, bool linger);
 
 /* "name:port", "[::1]:port": the name, without brackets. false: it is neither. */
-must_use bool http_authority_host(const char *text, char name[256]);
+must_use bool http_parse_authority_host(const char *text, char name[256]);

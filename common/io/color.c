@@ -12,7 +12,7 @@ static bool wants_color(FILE *out)
 	return (!no || !*no) && (!term || strcmp(term, "dumb") != 0) && isatty(fileno(out));
 }
 
-const char *color_begin(FILE *out, enum color color)
+const char *color_start_code(FILE *out, enum color color)
 {
 	static const char *const begins[] = {
 		[COLOR_GOOD]    = "\033[32m",
@@ -24,7 +24,7 @@ const char *color_begin(FILE *out, enum color color)
 	return wants_color(out) ? begins[color] : "";
 }
 
-const char *color_end(FILE *out)
+const char *color_reset_code(FILE *out)
 {
 	return wants_color(out) ? "\033[0m" : "";
 }

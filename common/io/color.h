@@ -1,7 +1,7 @@
 /*
  * color.h - color for people: in a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb"
  *
- * Text from another process must be made plain (text_make_plain()) before it is printed between color_begin() and color_end().
+ * Text from another process must be made plain (text_make_plain()) before it is printed between color_start_code() and color_reset_code().
  */
 #pragma once
 #include <stdio.h>
@@ -9,5 +9,5 @@
 enum color { COLOR_GOOD, COLOR_WARNING, COLOR_BAD, COLOR_HEADING };
 
 /* The escape sequence that begins the color on out; "" when out gets no colors. */
-const char *color_begin(FILE *out, enum color color);
-const char *color_end(FILE *out);
+const char *color_start_code(FILE *out, enum color color);
+const char *color_reset_code(FILE *out);

@@ -43,7 +43,7 @@ static int brig_variable_path(const char *name, const char **ret, struct err *e)
 	return 0;
 }
 
-bool path_of_program(char path[PATH_SIZE])
+bool find_path_of_program(char path[PATH_SIZE])
 {
 	char    whole[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, PATH_SIZE - 1);
@@ -63,7 +63,7 @@ static int find_brigd(char *path, struct err *e)
 {
 	char *slash;
 
-	if (path_of_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PATH_SIZE) {
+	if (find_path_of_program(path) && (slash = strrchr(path, '/')) && slash + sizeof "/brigd" <= path + PATH_SIZE) {
 		strcpy(slash, "/brigd");
 		if (access(path, X_OK) == 0)
 			return 0;
@@ -78,7 +78,7 @@ static int find_build_root(char *root, struct err *e)
 	struct stat st;
 	char       *slash;
 
-	if (!path_of_program(root)) {
+	if (!find_path_of_program(root)) {
 		root[0] = 0;
 		return 0;
 	}

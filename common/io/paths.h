@@ -48,6 +48,6 @@ struct brig_paths {
 void brig_paths_unmap_view(char *text);
 
 /* The path of this program; without /proc, the one that it was started by. False: it is unknown. */
-must_use bool path_of_program(char path[PATH_SIZE]);
+must_use bool find_path_of_program(char path[PATH_SIZE]);
 
 must_use int brig_paths_find(struct brig_paths *ret, struct err *e);

@@ -113,7 +113,7 @@ void json_text_integer(struct json_text *t, int64_t value)
 	put_decimal(t, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void json_text_integer_or_null(struct json_text *t, int64_t value)
+void json_text_count_or_null(struct json_text *t, int64_t value)
 {
 	if (value < 0)
 		json_text_raw(t, "null");

@@ -27,7 +27,7 @@ void json_text_comma(struct json_text *t);                  /* before an element
 /* Values. Bytes that are not UTF-8 become U+FFFD; NULL is written as null. */
 void json_text_string(struct json_text *t, const char *text);
 void json_text_integer(struct json_text *t, int64_t value);
-void json_text_integer_or_null(struct json_text *t, int64_t value); /* a negative value means unknown: null */
+void json_text_count_or_null(struct json_text *t, int64_t value); /* a negative value means unknown: null */
 void json_text_ms(struct json_text *t, double ms);         /* in milliseconds with at most three decimals; negative: null */
 void json_text_bool(struct json_text *t, bool value);
 

@@ -358,7 +358,7 @@ json_t *protocol_limit_event(const char *run, uint64_t tag, const char *name, ui
 
 /* --- making events as text --- */
 
-static void begin_event_text(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
+static void put_event_head(struct json_text *t, enum event_kind kind, const char *run, uint64_t tag)
 {
 	json_text_raw(t, "{");
 	json_text_key(t, "event");
@@ -374,7 +374,7 @@ static void begin_event_text(struct json_text *t, enum event_kind kind, const ch
 void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bool with_stdin, bool with_result, bool with_tools,
 			  uint64_t output_bytes)
 {
-	begin_event_text(t, EVENT_started, run, tag);
+	put_event_head(t, EVENT_started, run, tag);
 	json_text_key(t, "streams");
 	json_text_raw(t, "[\"stdout\",\"stderr\"");
 	json_text_raw(t, with_stdin ? ",\"stdin\"" : "");
@@ -388,7 +388,7 @@ void protocol_put_started(struct json_text *t, const char *run, uint64_t tag, bo
 void protocol_put_ended(struct json_text *t, const char *run, uint64_t tag, const char *record, const char *exec_error, const char *lost,
 			const char *left)
 {
-	begin_event_text(t, EVENT_ended, run, tag);
+	put_event_head(t, EVENT_ended, run, tag);
 	json_text_key(t, "record");
 	json_text_raw(t, record);
 	json_text_key(t, "exec_error");

@@ -70,10 +70,10 @@ static void audit_write_to_journal(struct audit *a, const json_t *json, enum jou
 	if (!journal_listens(&a->journal))
 		return;
 	audit_json_to_words(json, text);
-	journal_begin_message(&m, priority, text);
+	journal_message_init(&m, priority, text);
 	for (const struct audit_row *row = audit_rows; row->name; row++)
 		if ((len = audit_value_to_text(json_object_get(json, row->name), text)) > 0)
-			journal_add_field(&m, audit_row_journal_field(row, name), text, len);
+			journal_add_field(&m, audit_row_print_journal_name(row, name), text, len);
 	journal_send_message(&a->journal, &m);
 }
 

@@ -48,7 +48,7 @@ void journal_add_field(struct journal_message *m, const char *field, const void 
 	journal_message_append(m, "\n", 1);
 }
 
-void journal_begin_message(struct journal_message *m, enum journal_priority priority, const char *words)
+void journal_message_init(struct journal_message *m, enum journal_priority priority, const char *words)
 {
 	char digit = (char)('0' + priority);
 
@@ -93,7 +93,7 @@ static void journal_send_lost_count(struct journal *j)
 
 	snprintf(words, sizeof words, "audit: journal: written again, without %llu lines",
 		 (unsigned long long)j->losing);
-	journal_begin_message(&m, JOURNAL_NOTICE, words);
+	journal_message_init(&m, JOURNAL_NOTICE, words);
 	if (journal_write_message(j, &m))
 		j->losing = 0;
 }
@@ -136,6 +136,6 @@ void journal_log_text(struct journal *j, enum journal_priority priority, const c
 	va_start(ap, fmt);
 	vsnprintf(words, sizeof words, fmt, ap);
 	va_end(ap);
-	journal_begin_message(&m, priority, words);
+	journal_message_init(&m, priority, words);
 	journal_send_message(j, &m);
 }

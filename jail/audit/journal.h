@@ -46,7 +46,7 @@ struct journal_message {
 	bool   full;
 };
 /* words: one line of printable text. */
-void journal_begin_message(struct journal_message *m, enum journal_priority priority, const char *words);
+void journal_message_init(struct journal_message *m, enum journal_priority priority, const char *words);
 void journal_add_field(struct journal_message *m, const char *field, const void *value, size_t len);
 void journal_send_message(struct journal *j, const struct journal_message *m);
 

@@ -13,7 +13,7 @@ static int64_t read_throttled_count(const struct cg *g)
 	char                  text[512];
 
 	return leaf && cg_read_counter_text(g, leaf, "cpu.stat", text, sizeof text)
-		? cg_key_value(text, "nr_throttled") : -1;
+		? cg_find_key_value(text, "nr_throttled") : -1;
 }
 
 void cg_keep_counter_files_open(struct cg *g, struct cg_files *f)

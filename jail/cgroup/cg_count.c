@@ -61,7 +61,7 @@ static int64_t read_cgroup_counter(const struct cg *g, const struct counter *c)
 	if (!c->key)
 		value = strtoll(text, NULL, 10);
 	else
-		value = c->sum ? cg_device_sum(text, c->key) : cg_key_value(text, c->key);
+		value = c->sum ? cg_device_sum(text, c->key) : cg_find_key_value(text, c->key);
 	return value < 0 ? -1 : value * c->scale;
 }
 
@@ -108,7 +108,7 @@ static bool is_leaf_under_oom(const struct cg_leaf *leaf, int event)
 
 	if (read(event, &count, sizeof count) != sizeof count || !cg_read_file(leaf->fd, "memory.oom_control", text, sizeof text))
 		return false;
-	return cg_key_value(text, "under_oom") == 1 || cg_key_value(text, "oom_kill_disable") != 1;
+	return cg_find_key_value(text, "under_oom") == 1 || cg_find_key_value(text, "oom_kill_disable") != 1;
 }
 
 /*
@@ -128,7 +128,7 @@ static bool is_memory_past_high_mark(const struct cg_leaf *leaf)
  * the CPUs; the write returns when usage is below the mark or no more can be reclaimed. What is still charged then is
  * really in use. The program can make this write take long, so a process of its own does it.
  */
-static _Noreturn void test_reclaim_and_exit(const struct cg_leaf *leaf, int mark_fd)
+static _Noreturn void reclaim_and_exit_with_verdict(const struct cg_leaf *leaf, int mark_fd)
 {
 	int  keep[] = { leaf->fd, mark_fd };
 	char mark[32];
@@ -147,7 +147,7 @@ static void start_reclaim_helper(const struct cg_leaf *leaf, struct cg_oom *oom)
 		return;
 	pid = fork();
 	if (pid == 0)
-		test_reclaim_and_exit(leaf, oom->mark_fd);
+		reclaim_and_exit_with_verdict(leaf, oom->mark_fd);
 	oom->helper_fd = pid < 0 ? -1 : pidfd_open(pid, 0);
 	oom->helper    = oom->helper_fd < 0 ? 0 : pid;
 }

@@ -63,7 +63,7 @@ static bool reset_counter(const struct cg *g, const struct cg_leaf *leaf, const 
 		return fd == -ENOENT;
 	if ((t->reset && !write_reset_value(fd, t->reset)) || !reread_counter_text(fd, text, sizeof text))
 		return false;
-	value = t->key ? cg_key_value(text, t->key) : strtoll(text, NULL, 10);
+	value = t->key ? cg_find_key_value(text, t->key) : strtoll(text, NULL, 10);
 	return value >= 0 && value <= t->most;
 }
 

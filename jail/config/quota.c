@@ -176,7 +176,7 @@ int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t u
 	return 0;
 }
 
-void quota_cancel(struct quota *q, uint32_t uid, const struct quota_part *part)
+void quota_refund(struct quota *q, uint32_t uid, const struct quota_part *part)
 {
 	struct quota_user *u = quota_user_find(q, uid);
 

@@ -52,4 +52,4 @@ must_use int quota_reserve(struct quota *q, const struct quota_limits *limits, u
 			   const struct quota_part *part, double now_ms, struct denial *d);
 void         quota_release(struct quota *q, uint32_t uid, const struct quota_part *part);
 /* Instead of quota_release(), for a run that was not started after all: its start is given back too. */
-void         quota_cancel(struct quota *q, uint32_t uid, const struct quota_part *part);
+void         quota_refund(struct quota *q, uint32_t uid, const struct quota_part *part);

@@ -43,7 +43,7 @@ pid_t reader_fork(struct reader *ret, int *theirs, struct err *e)
 	if (pid > 0)
 		return pid;
 	err_sys(e, "the reader cannot be started: fork");
-	reader_end(ret);
+	reader_close_and_wait(ret);
 	return -1;
 }
 
@@ -65,7 +65,7 @@ bool reader_receive(struct reader *r, struct reader_message *ret, int *fd)
 	return false;
 }
 
-void reader_end(struct reader *r)
+void reader_close_and_wait(struct reader *r)
 {
 	fd_closep(&r->sock);
 	if (r->pid > 0)

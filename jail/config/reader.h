@@ -47,7 +47,7 @@ must_use bool  reader_send(struct reader *r, enum reader_kind kind, uint64_t rea
 /* Waits for its next message. RULES come with a descriptor, which is the caller's; else *fd is -1. False when it is gone. */
 must_use bool reader_receive(struct reader *r, struct reader_message *ret, int *fd);
 /* Waits until it is gone. */
-void           reader_end(struct reader *r);
+void           reader_close_and_wait(struct reader *r);
 
 /* --- the reader's side --- */
 

@@ -172,7 +172,7 @@ static void close_service(struct service *s)
 	server_close(&s->server);
 	audit_close(s->server.audit);
 	backend_service_close(&s->monitor);
-	reader_end(&s->parts.reader);
+	reader_close_and_wait(&s->parts.reader);
 	fd_closep(&s->parts.ids_held);
 	fd_closep(&s->signals);
 	fd_closep(&s->notify);

@@ -97,7 +97,7 @@ static int serve_ready_events(struct service_loop *r, struct err *e)
 }
 
 /* Ends all runs, and serves until none is left or ENDING_MS_MAX have passed. */
-static int end_all_runs(struct service_loop *r, struct err *e)
+static int cancel_all_runs_and_wait(struct service_loop *r, struct err *e)
 {
 	struct served_run *run;
 	double             deadline_ms = clock_ms(CLOCK_MONOTONIC) + ENDING_MS_MAX;
@@ -146,7 +146,7 @@ int service_loop_run(struct server *d, const struct service_loop_fds *at, struct
 	systemd_notify_send(at->notify, "READY=1");
 	done = serve_until_signal(&r, e);
 	systemd_notify_send(at->notify, "STOPPING=1");
-	over = end_all_runs(&r, done < 0 ? &ignored : e);
-	served_runs_end_all(d);
+	over = cancel_all_runs_and_wait(&r, done < 0 ? &ignored : e);
+	served_runs_report_all_cancelled(d);
 	return done < 0 ? -1 : over;
 }

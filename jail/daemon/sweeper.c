@@ -49,7 +49,7 @@ static int restrict_sweeper_calls(void)
 }
 
 /* Signals of a terminal, or to all processes of the service, must not end the sweeper. */
-static int proxy_confine(const struct sweeper_setup *p)
+static int sweeper_confine(const struct sweeper_setup *p)
 {
 	size_t   n    = p->groups.n;
 	cap_t    none = cap_init();
@@ -89,7 +89,7 @@ static _Noreturn void wait_for_brigd_and_sweep(const struct sweeper_setup *p)
 	struct stat held, there;
 
 	snprintf(lock, sizeof lock, "%s.lock", p->name);
-	if (proxy_confine(p) < 0)
+	if (sweeper_confine(p) < 0)
 		_exit(EXIT_FAILURE);
 	while (read(LIFELINE, &nothing, 1) > 0)
 		;

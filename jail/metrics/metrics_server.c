@@ -87,7 +87,7 @@ static bool is_own_host(const char *host)
 
 	if (!host)
 		return true;
-	if (!http_authority_host(host, name))
+	if (!http_parse_authority_host(host, name))
 		return false;
 	return inet_parse_address(name, 0, &address, &len) ||
 	       (gethostname(own, sizeof own - 1) == 0 && strcasecmp(name, own) == 0);

@@ -194,8 +194,8 @@ static void shut_down_cells_and_supervisors(struct monitor *k)
 			monitored_cell_close_control(&k->cell[i]);
 	for (uint32_t i = 0; i < k->monitored_top; i++) {
 		k->kept[i].state = MONITORED_PROFILE_RETIRED;
-		profile_userns_stop(&k->kept[i].userns);
-		monitored_proxy_stop(&k->kept[i].proxy);
+		profile_userns_kill(&k->kept[i].userns);
+		monitored_proxy_shut_down(&k->kept[i].proxy);
 	}
 	while ((!monitor_clean_up_cells(k) || reap_exited_children()) && clock_ms(CLOCK_MONOTONIC) < deadline)
 		poll(NULL, 0, CLEAN_MS);

@@ -366,7 +366,7 @@ void monitor_handle_supervisor_exit(struct monitored_profile *p)
 {
 	struct err e;
 
-	profile_userns_stop(&p->userns); /* it sends nothing over this socket: this is end of file */
+	profile_userns_kill(&p->userns); /* it sends nothing over this socket: this is end of file */
 	err_set(&e, ERR_SETUP, "the supervisor of profile %s ended; another one is started when it is needed", p->plan.name);
 	monitor_log_error(&e);
 }

@@ -55,7 +55,7 @@ void monitor_handle_proxy_exit(struct monitored_profile *p)
 {
 	struct err e;
 
-	monitored_proxy_stop(&p->proxy);
+	monitored_proxy_shut_down(&p->proxy);
 	back_off_proxy_restart(&p->proxy);
 	if (p->proxy.backoff == BACKOFF_MS)
 		err_set(&e, ERR_SETUP,

@@ -328,9 +328,9 @@ void monitor_free_retired_profiles(struct monitor *k)
 
 		if (p->state != MONITORED_PROFILE_RETIRED || profile_has_cells(k, i))
 			continue;
-		profile_userns_stop(&p->userns);
+		profile_userns_kill(&p->userns);
 		store_close(&p->tree);
-		monitored_proxy_stop(&p->proxy);
+		monitored_proxy_shut_down(&p->proxy);
 		fd_closep(&p->proxy.config_fd);
 		fd_closep(&p->trust_fd);
 		fd_closep(&p->filter_fd);

@@ -82,7 +82,7 @@ static int send_cell_to_supervisor(const struct monitored_cell *s, const struct 
 		fds[n++] = w->shown_fd[cell.shown_len];
 	r = packet_send(control >= 0 ? w->userns->supervisor : s->control, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or hangs: the runs of all profiles would wait with the monitor */
-		profile_userns_stop(w->userns);
+		profile_userns_kill(w->userns);
 	errno = -r;
 	return r < 0 ? err_sys(e, "the supervisor cannot be reached") : 0;
 }

@@ -57,11 +57,11 @@ int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_prox
 	}
 	p->pidfd = -1;
 	err_sys(e, "brig-proxy: clone");
-	monitored_proxy_stop(p);
+	monitored_proxy_shut_down(p);
 	return -1;
 }
 
-void monitored_proxy_stop(struct monitored_proxy *p)
+void monitored_proxy_shut_down(struct monitored_proxy *p)
 {
 	if (p->sock >= 0)
 		/* The server has a copy of this end: closing this one causes no end of file. */

@@ -26,4 +26,4 @@ struct monitored_proxy_options {
 
 must_use int monitored_proxy_start(struct monitored_proxy *p, const struct monitored_proxy_options *w, struct err *e);
 /* brig-proxy has ended, or is to end: it gets end of file on its socket. config_fd stays open. */
-void         monitored_proxy_stop(struct monitored_proxy *p);
+void         monitored_proxy_shut_down(struct monitored_proxy *p);

@@ -171,11 +171,11 @@ int profile_userns_start(struct profile_userns *r, const struct profile_userns_o
 	if (result == 0)
 		result = send_supervisor_setup(r, w, e);
 	if (result < 0)
-		profile_userns_stop(r);
+		profile_userns_kill(r);
 	return result;
 }
 
-void profile_userns_stop(struct profile_userns *r)
+void profile_userns_kill(struct profile_userns *r)
 {
 	fd_closep(&r->supervisor);
 	fd_closep(&r->report_fd);

@@ -42,7 +42,7 @@ struct profile_userns_options {
 void id_share_init_slice(struct share *ret, const struct id_range *ids, uint32_t number, uint32_t of, int lock_fd);
 void id_share_init_whole_range(struct share *ret, const struct id_range *ids, const char *runtime);
 
-/* r->share is set. May be called again after profile_userns_stop(). */
+/* r->share is set. May be called again after profile_userns_kill(). */
 must_use int profile_userns_start(struct profile_userns *r, const struct profile_userns_options *w, struct err *e);
 /* Kills the supervisor, even a stopped one. The other ends of descriptors that it has not read get end of file. */
-void profile_userns_stop(struct profile_userns *r);
+void profile_userns_kill(struct profile_userns *r);

@@ -5,38 +5,38 @@
 #include "proxy.h"
 #include "proxy_port.h"
 
-static void begin_carrying(struct connection *c)
+static void start_tunnel_or_exchange(struct connection *c)
 {
 	report_line_count_connection(&c->line);
 	switch (c->carry) {
 	case CARRY_TUNNEL:
-		tunnel_begin(c);
+		tunnel_start(c);
 		return;
 	case CARRY_REQUEST:
 	case CARRY_INSIDE:
-		exchange_begin(c);
+		exchange_start(c);
 		return;
 	case CARRY_UNKNOWN:
 		break;
 	}
-	connection_end(c, true);
+	connection_close_and_free(c, true);
 }
 
 static void course_next_step(struct connection *c)
 {
 	if (c->carry == CARRY_UNKNOWN && c->via == VIA_ADDRESS)
-		look_begin_protocol(c);
+		look_start_detection(c);
 	else if (c->reached < REACHED_SERVER)
-		dial_begin(c);
+		dial_start(c);
 	else if (c->reached < REACHED_CONFIRMED && (c->via == VIA_CONNECT || c->via == VIA_SOCKS))
 		proxy_port_confirm(c);
 	else if (c->carry == CARRY_UNKNOWN)
-		look_begin_protocol(c);
+		look_start_detection(c);
 	else
-		begin_carrying(c);
+		start_tunnel_or_exchange(c);
 }
 
-static void begin_at_table_address(struct connection *c, uint32_t address, uint16_t port)
+static void set_host_of_table_address(struct connection *c, uint32_t address, uint16_t port)
 {
 	const char *name = name_table_name_of_address(&c->run->names, address);
 
@@ -48,12 +48,12 @@ static void begin_at_table_address(struct connection *c, uint32_t address, uint1
 		connection_refuse(c, NET_REASON_BAD_NAME); /* no name of this run has that address, nor has localhost */
 }
 
-void course_begin_connection(struct run *run, int fd, uint32_t address, uint16_t port)
+void course_start_connection(struct run *run, int fd, uint32_t address, uint16_t port)
 {
-	struct connection *c = connection_open(run, fd, course_next_step);
+	struct connection *c = proxied_connection_create(run, fd, course_next_step);
 
 	if (c && port)
-		begin_at_table_address(c, address, port);
+		set_host_of_table_address(c, address, port);
 	else if (c)
-		proxy_port_begin(c);
+		proxy_port_start(c);
 }

@@ -4,4 +4,4 @@
 
 /* Takes ownership of fd, an accepted socket. The program connected to address and port, in host order; port 0: the
  * proxy port. */
-void course_begin_connection(struct run *run, int fd, uint32_t address, uint16_t port);
+void course_start_connection(struct run *run, int fd, uint32_t address, uint16_t port);

@@ -9,7 +9,7 @@ uint64_t cpu_share_for_runs(uint64_t cpus, uint64_t runs)
 	return cpus < most ? cpus : most;
 }
 
-void cpu_share_begin(struct cpu_share *s, int64_t now_ns)
+void cpu_share_init(struct cpu_share *s, int64_t now_ns)
 {
 	*s = (struct cpu_share){ now_ns, CPU_BURST_NS };
 }

@@ -20,7 +20,7 @@ struct cpu_share {
  */
 uint64_t cpu_share_for_runs(uint64_t cpus, uint64_t runs);
 
-void    cpu_share_begin(struct cpu_share *s, int64_t now_ns);
+void    cpu_share_init(struct cpu_share *s, int64_t now_ns);
 /* The run has used this much. Returns for how many milliseconds its events wait now; 0: they do not. A whole processor
  * never waits. */
 int64_t cpu_share_spend(struct cpu_share *s, uint64_t milli, int64_t now_ns, int64_t used_ns);

@@ -26,7 +26,7 @@ static void on_connected(struct connection *c)
 	(void)setsockopt(c->server.source.fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 	connection_watch_events(c, 0, 0);
 	if (upstream_is_used(c)) {
-		upstream_begin(c);
+		upstream_send_connect(c);
 		return;
 	}
 	report_line_set_address(&c->line, &c->dial.address[c->dial.next].any);
@@ -213,12 +213,12 @@ static void resolve_name(struct connection *c, const char *host, uint16_t port)
 	if (!run->lookups)
 		run->lookups = lookups_create(&run->loop, &run->proxy->loop, &e);
 	if (run->lookups)
-		lookup_begin(run->lookups, host, port, dial_resolved_addresses, c, &c->dial.lookup);
+		lookup_start(run->lookups, host, port, dial_resolved_addresses, c, &c->dial.lookup);
 	else
 		connection_fail(c, NET_REASON_NO_MEMORY);
 }
 
-void dial_begin(struct connection *c)
+void dial_start(struct connection *c)
 {
 	char     host[NET_HOST_MAX];
 	uint16_t port       = c->port;

@@ -21,4 +21,4 @@ struct dial {
 };
 
 /* Ends in next() with the server's side connected, or in connection_refuse() or connection_fail(). */
-void dial_begin(struct connection *c);
+void dial_start(struct connection *c);

@@ -76,7 +76,7 @@ void dns_service_answer_datagrams(struct run *run, int udp)
 
 /* --- TCP: one question after the other --- */
 
-static void dns_talk_end(void *talk)
+static void dns_talk_free(void *talk)
 {
 	struct dns_talk *t = talk;
 
@@ -124,10 +124,10 @@ static void on_talk_readable(void *owner)
 		return;
 	t->have += moved;
 	if (result != TLS_MOVED || !answer_received_questions(t))
-		dns_talk_end(t);
+		dns_talk_free(t);
 }
 
-void dns_service_begin_tcp(struct run *run, int fd)
+void dns_service_add_tcp(struct run *run, int fd)
 {
 	struct dns_talk *t = run->dns.n < DNS_TALKS_MAX ? calloc(1, sizeof *t) : NULL;
 
@@ -136,7 +136,7 @@ void dns_service_begin_tcp(struct run *run, int fd)
 		return;
 	}
 	t->run      = run;
-	t->deadline = (struct deadline){ .due = dns_talk_end, .owner = t };
+	t->deadline = (struct deadline){ .due = dns_talk_free, .owner = t };
 	side_open(&t->side, fd, on_talk_readable, t);
 	side_watch_events(&run->loop, &t->side, EPOLLIN);
 	deadline_set(&run->proxy->deadlines, &t->deadline, DEADLINE_REQUEST);
@@ -147,5 +147,5 @@ void dns_service_begin_tcp(struct run *run, int fd)
 void dns_service_done(struct run *run)
 {
 	while (!LIST_EMPTY(&run->dns.talks))
-		dns_talk_end(LIST_FIRST(&run->dns.talks));
+		dns_talk_free(LIST_FIRST(&run->dns.talks));
 }

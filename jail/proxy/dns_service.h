@@ -22,5 +22,5 @@ struct dns_service {
 /* Call it when the socket is readable. Answers what is there, up to a bound, so that other sources do not wait long. */
 void dns_service_answer_datagrams(struct run *run, int udp);
 /* Takes ownership of fd, an accepted TCP connection. */
-void dns_service_begin_tcp(struct run *run, int fd);
+void dns_service_add_tcp(struct run *run, int fd);
 void dns_service_done(struct run *run);

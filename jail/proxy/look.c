@@ -95,12 +95,12 @@ static void read_and_detect(struct connection *c)
 		result = connection_read(c, HTTP_HEAD_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_END && buffer_left(&c->received) == 0)
-		connection_end(c, false); /* nothing was sent: a probe of the port */
+		connection_close_and_free(c, false); /* nothing was sent: a probe of the port */
 	else if (result == TLS_END || result == TLS_FAILED)
 		connection_refuse(c, buffer_left(&c->received) ? NET_REASON_BAD_REQUEST : NET_REASON_NO_MEMORY);
 }
 
-void look_begin_protocol(struct connection *c)
+void look_start_detection(struct connection *c)
 {
 	c->looked    = 0;
 	c->on_client = read_and_detect;

@@ -9,4 +9,4 @@
 struct connection;
 
 /* Ends in next() with scheme and carry known, or in connection_refuse(). */
-void look_begin_protocol(struct connection *c);
+void look_start_detection(struct connection *c);

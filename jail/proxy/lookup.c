@@ -268,7 +268,7 @@ static void on_ares_answer(void *owner, int status, int timeouts, struct ares_ad
 	free(l);
 }
 
-void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
+void lookup_start(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
 		  struct lookup **slot)
 {
 	static const struct ares_addrinfo_hints hints = { .ai_flags    = ARES_AI_NOSORT,
@@ -288,7 +288,7 @@ void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_d
 	set_ares_timer(all);
 }
 
-void lookup_cancel(struct lookup *l)
+void lookup_detach(struct lookup *l)
 {
 	if (l)
 		l->done = NULL;

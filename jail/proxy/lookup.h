@@ -30,10 +30,10 @@ must_use struct lookups *lookups_create(struct loop *loop, struct loop *timers, 
 void                     lookups_destroy(struct lookups *all);
 
 struct lookup;
-/* n 0: the name has no address, or no server answered. IPv4 first. May be called before lookup_begin() returns. */
+/* n 0: the name has no address, or no server answered. IPv4 first. May be called before lookup_start() returns. */
 typedef void (*lookup_done)(void *owner, const union address *addresses, size_t n);
 /* *slot points to the lookup until done is called. */
-void lookup_begin(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
+void lookup_start(struct lookups *all, const char *name, uint16_t port, lookup_done done, void *owner,
 		  struct lookup **slot);
 /* done will not be called. l may be NULL. */
-void lookup_cancel(struct lookup *l);
+void lookup_detach(struct lookup *l);

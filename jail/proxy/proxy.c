@@ -28,7 +28,7 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 	if (m->kind == PROXY_BEGIN && n == 3 && !run) {
 		/* A run that cannot be served gets no listeners: its programs are refused at once, and other runs go
 		 * on. */
-		if (run_begin(proxy, m, fds, &why) < 0)
+		if (proxied_run_start(proxy, m, fds, &why) < 0)
 			fprintf(stderr, "brig-proxy: a run has no network: %s\n", why.text);
 		return 0;
 	}
@@ -39,7 +39,7 @@ static int handle_message(struct proxy *proxy, const struct proxy_message *m, in
 			       ", with %zu descriptors",
 			       m->kind, run ? "the" : "a new", m->run, n);
 	if (run)
-		run_end(run);
+		proxied_run_end_and_free(run);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static int proxy_set_up(struct proxy *proxy, struct err *e)
 static void proxy_tear_down(struct proxy *proxy)
 {
 	while (!LIST_EMPTY(&proxy->runs))
-		run_end(LIST_FIRST(&proxy->runs));
+		proxied_run_end_and_free(LIST_FIRST(&proxy->runs));
 	tls_authority_destroy(proxy->authority);
 	pipe_pool_close(&proxy->pipes);
 	fd_closep(&proxy->kernel);

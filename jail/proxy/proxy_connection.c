@@ -58,19 +58,19 @@ static void on_connection_deadline(void *owner)
 		connection_fail(c, c->dial.n ? NET_REASON_UNREACHABLE : NET_REASON_UNRESOLVED);
 		return;
 	case DEADLINE_KEPT:
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 		return;
 	case DEADLINE_IDLE:
 	case DEADLINE_HALF:
 	case DEADLINE_DRAIN:
 	case DEADLINE_HELD:
 	case DEADLINE_KINDS:
-		connection_end(c, c->deadline.kind != DEADLINE_DRAIN);
+		connection_close_and_free(c, c->deadline.kind != DEADLINE_DRAIN);
 		return;
 	}
 }
 
-struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c))
+struct connection *proxied_connection_create(struct run *run, int fd, void (*next)(struct connection *c))
 {
 	struct connection *c = calloc(1, sizeof *c);
 
@@ -105,8 +105,8 @@ void connection_set_host(struct connection *c, const char *host, uint16_t port, 
 	c->is_address = is_address;
 	c->scheme     = scheme;
 	c->reached    = REACHED_NAME;
-	if (!report_line_begin(&c->line, c->run->report, c->host, port)) {
-		connection_end(c, true); /* the server's END is on its way */
+	if (!report_line_open(&c->line, c->run->report, c->host, port)) {
+		connection_close_and_free(c, true); /* the server's END is on its way */
 		return;
 	}
 	if (scheme == NET_SCHEME_ANY && permission_is_raw_tcp(&c->run->policy, c->host, port)) {
@@ -168,7 +168,7 @@ static void drain_client(struct connection *c)
 	enum tls_outcome result = side_read(&c->client, proxy->scratch, sizeof proxy->scratch, &moved);
 
 	if (result == TLS_END || result == TLS_FAILED)
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 	else if (result == TLS_MOVED && (c->drained += moved) < DRAIN_MAX)
 		connection_set_deadline(c,
 					DEADLINE_DRAIN); /* a large body, of which the server did not want the rest */
@@ -179,20 +179,20 @@ void connection_drain(struct connection *c)
 	c->on_client = drain_client;
 	c->wake      = NULL;
 	if (c->reached >= REACHED_NAME)
-		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+		report_line_close(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	side_close(&c->run->loop, &c->server, false);
 	(void)side_finish(&c->client);
 	connection_watch_events(c, EPOLLIN, 0);
 	connection_set_deadline(c, DEADLINE_DRAIN);
 }
 
-void connection_end(struct connection *c, bool is_reset)
+void connection_close_and_free(struct connection *c, bool is_reset)
 {
 	struct proxy *proxy = connection_proxy(c);
 
 	if (c->reached >= REACHED_NAME)
-		report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
-	lookup_cancel(c->dial.lookup);
+		report_line_close(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	lookup_detach(c->dial.lookup);
 	c->dial.lookup = NULL;
 	deadline_clear(&proxy->deadlines, &c->deadline);
 	deadline_clear(&proxy->deadlines, &c->held);
@@ -210,12 +210,12 @@ void connection_end(struct connection *c, bool is_reset)
 
 void connection_reset(struct connection *c)
 {
-	connection_end(c, true);
+	connection_close_and_free(c, true);
 }
 
 void connection_start_over(struct connection *c)
 {
-	report_line_end(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
+	report_line_close(&c->line, NET_VERDICT_DONE, NET_REASON_NONE);
 	side_close(&c->run->loop, &c->server, false);
 	side_open(&c->server, -1, on_server_ready, c);
 	free(c->exchange);
@@ -229,8 +229,8 @@ void connection_start_over(struct connection *c)
 
 static void fail_without_client(struct connection *c)
 {
-	report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
-	connection_end(c, true);
+	report_line_close(&c->line, NET_VERDICT_FAILED, NET_REASON_UNREACHABLE);
+	connection_close_and_free(c, true);
 }
 
 /*
@@ -272,16 +272,16 @@ static void send_refusal(struct connection *c, enum net_reason reason)
 	if (result == TLS_MOVED && moved == len)
 		connection_drain(c);
 	else
-		connection_end(c, true);
+		connection_close_and_free(c, true);
 }
 
-static void end_with_verdict(struct connection *c, enum net_verdict verdict, enum net_reason reason)
+static void refuse_with_verdict(struct connection *c, enum net_verdict verdict, enum net_reason reason)
 {
 	if (c->reached >= REACHED_NAME)
-		report_line_end(&c->line, verdict, reason);
+		report_line_close(&c->line, verdict, reason);
 	else
 		report_refusal(c->run->report, "", c->port, reason);
-	lookup_cancel(c->dial.lookup);
+	lookup_detach(c->dial.lookup);
 	c->dial.lookup = NULL;
 	side_close(&c->run->loop, &c->server, true);
 	send_refusal(c, reason);
@@ -289,10 +289,10 @@ static void end_with_verdict(struct connection *c, enum net_verdict verdict, enu
 
 void connection_refuse(struct connection *c, enum net_reason reason)
 {
-	end_with_verdict(c, NET_VERDICT_REFUSED, reason);
+	refuse_with_verdict(c, NET_VERDICT_REFUSED, reason);
 }
 
 void connection_fail(struct connection *c, enum net_reason reason)
 {
-	end_with_verdict(c, NET_VERDICT_FAILED, reason);
+	refuse_with_verdict(c, NET_VERDICT_FAILED, reason);
 }

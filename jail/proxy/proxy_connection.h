@@ -8,7 +8,7 @@
  *     carry           a tunnel; or requests and their replies, one after the other
  *
  * A transparent connection is looked at before it is dialed. CONNECT and SOCKS5 are dialed first: the program sends
- * nothing before it reports that the host was reached. Every path ends in connection_end(), which frees the connection:
+ * nothing before it reports that the host was reached. Every path ends in connection_close_and_free():
  * a function that may call it, or one of the functions below that lead to it, must not touch the connection afterwards.
  */
 #pragma once
@@ -68,7 +68,7 @@ struct connection {
 LIST_HEAD(connections, connection);
 
 /* Takes ownership of fd, an accepted socket. NULL: no memory, and fd was closed with a reset. */
-must_use struct connection *connection_open(struct run *run, int fd, void (*next)(struct connection *c));
+must_use struct connection *proxied_connection_create(struct run *run, int fd, void (*next)(struct connection *c));
 
 /* The host is known: opens the report line, asks the rules for the first time, and refuses or begins the next step. */
 void connection_set_host(struct connection *c, const char *host, uint16_t port, bool is_address,
@@ -97,7 +97,7 @@ void connection_drain(struct connection *c);
 /* The next request of the program is to another host: everything but the program's side begins anew. */
 void connection_start_over(struct connection *c);
 /* Closes both sides and frees c. is_reset: with RST, so that neither peer takes what it has for complete. */
-void connection_end(struct connection *c, bool is_reset);
+void connection_close_and_free(struct connection *c, bool is_reset);
 
 /* As on_server: a server may stop waiting for a silent client. */
 void connection_reset(struct connection *c);

@@ -119,8 +119,8 @@ static void fail_for_server(struct connection *c)
 		return;
 	}
 	if (c->down.passed == 0)
-		report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_RESET);
-	connection_end(c, true); /* a reset shows the program that the reply is incomplete */
+		report_line_close(&c->line, NET_VERDICT_FAILED, NET_REASON_RESET);
+	connection_close_and_free(c, true); /* a reset shows the program that the reply is incomplete */
 }
 
 /* False: the connection has ended. A failed write of the body does not end it: a server may reply, and close, before it
@@ -142,15 +142,15 @@ static bool exchange_pump(struct connection *c, struct flow *f)
 		} else if (c->down.passed == 0) {
 			connection_fail(c, NET_REASON_BAD_REPLY);
 		} else {
-			report_line_end(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
-			connection_end(c, true);
+			report_line_close(&c->line, NET_VERDICT_FAILED, NET_REASON_BAD_REPLY);
+			connection_close_and_free(c, true);
 		}
 		return false;
 	case FLOW_BROKEN:
 		break;
 	}
 	if (!c->exchange) {
-		connection_end(c, true); /* a reset shows the other side that it was cut off */
+		connection_close_and_free(c, true); /* a reset shows the other side that it was cut off */
 		return false;
 	}
 	if (f == &c->up && f->failed == &c->server && !is_tunnel(c)) {
@@ -160,7 +160,7 @@ static bool exchange_pump(struct connection *c, struct flow *f)
 	if (f->failed == &c->server)
 		fail_for_server(c);
 	else
-		connection_end(c, true);
+		connection_close_and_free(c, true);
 	return false;
 }
 
@@ -181,7 +181,7 @@ static void exchange_continue(struct connection *c)
 	if (!c->down.is_closed || (is_tunnel(c) && !c->up.is_closed))
 		flow_watch_events(c, &c->up, &c->down);
 	else if (!c->exchange)
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 	else if (may_take_next_request(c))
 		await_next_request(c);
 	else if (c->up.failed && c->down.passed == 0)
@@ -234,7 +234,7 @@ static void pump_both_ways(struct connection *c)
 		pump_server_to_client(c);
 }
 
-void tunnel_begin(struct connection *c)
+void tunnel_start(struct connection *c)
 {
 	c->on_client = exchange_on_client;
 	c->on_server = exchange_on_server;
@@ -305,8 +305,8 @@ static void send_request(struct connection *c, const struct request_head *head)
 		connection_fail(c, NET_REASON_NO_MEMORY);
 		return;
 	}
-	request_body_begin(&x->body, head);
-	reply_begin(&x->reply, host_has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
+	request_body_init(&x->body, head);
+	reply_init(&x->reply, host_has_secrets(c) ? connection_proxy(c)->config : NULL, c->host, c->port,
 		    head->method == NET_METHOD_HEAD, head->upgrades);
 	x->keeps = head->keeps;
 	fresh = buffer_left(&c->received) - x->counted;
@@ -346,7 +346,7 @@ static bool server_is_idle(struct connection *c)
 static void on_server_between_requests(struct connection *c)
 {
 	if (!server_is_idle(c))
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 }
 
 /*
@@ -385,7 +385,7 @@ static bool is_for_other_host(const struct connection *c, const struct request_h
 	       (strcmp(head->host, c->host) != 0 || (head->port ? head->port : 80) != c->port);
 }
 
-static void handle_request(struct connection *c, const struct request_head *head)
+static void serve_or_refuse_request(struct connection *c, const struct request_head *head)
 {
 	enum net_reason reason;
 
@@ -396,7 +396,7 @@ static void handle_request(struct connection *c, const struct request_head *head
 	}
 	reason = judge_request(c, head);
 	if (reason == NET_REASON_NONE && c->exchange->is_again && !server_is_idle(c))
-		connection_end(c, false); /* as if the server had closed it a moment ago: programs try again */
+		connection_close_and_free(c, false); /* as if the server had just closed it: programs try again */
 	else if (reason == NET_REASON_NONE)
 		send_request(c, head);
 	else
@@ -410,7 +410,7 @@ static void read_request(struct connection *c)
 
 	switch (connection_read_request(c, &head, &result)) {
 	case HTTP_DONE:
-		handle_request(c, &head);
+		serve_or_refuse_request(c, &head);
 		return;
 	case HTTP_BAD:
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
@@ -421,7 +421,7 @@ static void read_request(struct connection *c)
 	if (result == TLS_FAILED && c->client.tls && !tls_end_is_ready(c->client.tls))
 		connection_fail(c, NET_REASON_PROGRAM_TLS);
 	else if (result == TLS_END && buffer_left(&c->received) == 0)
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 	else if (result == TLS_END || result == TLS_FAILED)
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	else if (buffer_left(&c->received) == 0)
@@ -432,7 +432,7 @@ static void read_request(struct connection *c)
 
 /* --- TLS that ends here --- */
 
-static bool begin_tls_ends(struct connection *c)
+static bool create_tls_ends(struct connection *c)
 {
 	struct tls_authority *authority = connection_proxy(c)->authority;
 
@@ -445,10 +445,10 @@ static bool begin_tls_ends(struct connection *c)
 	return c->client.tls && c->server.tls;
 }
 
-void exchange_begin(struct connection *c)
+void exchange_start(struct connection *c)
 {
 	c->exchange = calloc(1, sizeof *c->exchange);
-	if (!c->exchange || (c->carry == CARRY_INSIDE && !begin_tls_ends(c))) {
+	if (!c->exchange || (c->carry == CARRY_INSIDE && !create_tls_ends(c))) {
 		connection_fail(c, c->exchange && !connection_proxy(c)->authority ? NET_REASON_REQUEST
 										  : NET_REASON_NO_MEMORY);
 		return;

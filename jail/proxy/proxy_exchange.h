@@ -11,6 +11,6 @@
 
 struct connection;
 
-void exchange_begin(struct connection *c);
+void exchange_start(struct connection *c);
 /* Bytes of any protocol. */
-void tunnel_begin(struct connection *c);
+void tunnel_start(struct connection *c);

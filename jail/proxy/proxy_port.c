@@ -31,7 +31,7 @@ static void end_incomplete_request(struct connection *c)
 	if (buffer_left(&c->received))
 		connection_refuse(c, NET_REASON_BAD_REQUEST);
 	else
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 }
 
 /* --- HTTP --- */
@@ -81,14 +81,14 @@ void proxy_port_read_next_request(struct connection *c)
 
 /* --- SOCKS --- */
 
-static void write_all_or_end(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))
+static void write_all_or_close(struct connection *c, const char *text, size_t len, void (*then)(struct connection *c))
 {
 	size_t moved = 0;
 
 	if (side_write(&c->client, text, len, &moved) == TLS_MOVED && moved == len) /* a new socket's buffer has room */
 		then(c);
 	else
-		connection_end(c, true);
+		connection_close_and_free(c, true);
 }
 
 static void handle_socks_request(struct connection *c, const struct socks_request *r)
@@ -141,17 +141,17 @@ static void read_socks_methods(struct connection *c)
 
 		if (outcome == SOCKS_DONE) {
 			buffer_take(&c->received, len);
-			write_all_or_end(c, no_password, sizeof no_password, read_socks_request);
+			write_all_or_close(c, no_password, sizeof no_password, read_socks_request);
 			return;
 		}
 		if (outcome == SOCKS_BAD) {
-			connection_end(c, true);
+			connection_close_and_free(c, true);
 			return;
 		}
 		result = connection_read(c, SOCKS_MAX);
 	} while (result == TLS_MOVED);
 	if (result == TLS_END || result == TLS_FAILED)
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 }
 
 /* --- the first byte, and the reply --- */
@@ -161,7 +161,7 @@ static void read_first_byte(struct connection *c)
 	enum tls_outcome result = connection_read(c, HTTP_HEAD_MAX);
 
 	if (result == TLS_END || result == TLS_FAILED) {
-		connection_end(c, false);
+		connection_close_and_free(c, false);
 		return;
 	}
 	if (result != TLS_MOVED)
@@ -176,7 +176,7 @@ static void read_first_byte(struct connection *c)
 	c->on_client(c);
 }
 
-void proxy_port_begin(struct connection *c)
+void proxy_port_start(struct connection *c)
 {
 	c->via       = VIA_CONNECT;
 	c->on_client = read_first_byte;
@@ -197,7 +197,7 @@ void proxy_port_confirm(struct connection *c)
 	char              reply[SOCKS_REPLY_MAX];
 
 	if (c->via == VIA_SOCKS)
-		write_all_or_end(c, reply, socks_print_success(reply), continue_after_confirm);
+		write_all_or_close(c, reply, socks_print_success(reply), continue_after_confirm);
 	else
-		write_all_or_end(c, established, sizeof established - 1, continue_after_confirm);
+		write_all_or_close(c, established, sizeof established - 1, continue_after_confirm);
 }

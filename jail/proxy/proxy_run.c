@@ -64,7 +64,7 @@ static int open_run_loop(struct run *run, struct err *e)
 {
 	if (loop_open(&run->loop, e) < 0)
 		return -1;
-	cpu_share_begin(&run->cpu, clock_ns(CLOCK_MONOTONIC));
+	cpu_share_init(&run->cpu, clock_ns(CLOCK_MONOTONIC));
 	run->rested = (struct loop_timer){ .due = resume_run, .owner = run };
 	run->events = (struct loop_source){ run->loop.fd, serve_run_event, run };
 	return loop_add(&run->proxy->loop, &run->events, e);
@@ -105,7 +105,7 @@ static void run_take_connection(struct run *run, int fd, uint16_t port)
 		report_refusal(run->report, name ? name : "", port, reason);
 		side_close(&run->loop, &lost, true);
 	} else {
-		course_begin_connection(run, fd, address, port);
+		course_start_connection(run, fd, address, port);
 	}
 }
 
@@ -152,7 +152,7 @@ static void on_dns_connect(void *owner)
 	int              fd = accept_connection(l);
 
 	if (fd >= 0)
-		dns_service_begin_tcp(l->run, fd);
+		dns_service_add_tcp(l->run, fd);
 }
 
 static void on_dns_datagram(void *owner)
@@ -234,7 +234,7 @@ static struct net_report *map_report(int fd, struct err *e)
 	return report;
 }
 
-static int run_set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
+static int proxied_run_set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
 {
 	run->policy = (struct policy){ run->proxy->config, map_rules(fds[1], e) };
 	if (!run->policy.rules)
@@ -259,7 +259,7 @@ static int run_set_up(struct run *run, const struct proxy_message *m, int fds[3]
 	return 0;
 }
 
-static struct run *run_create(struct proxy *proxy, uint64_t number, struct err *e)
+static struct run *proxied_run_create(struct proxy *proxy, uint64_t number, struct err *e)
 {
 	struct run *run = calloc(1, sizeof *run);
 
@@ -277,18 +277,18 @@ static struct run *run_create(struct proxy *proxy, uint64_t number, struct err *
 	return run;
 }
 
-int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
+int proxied_run_start(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
 {
-	struct run *run = run_check_bounds(proxy, message, e) == 0 ? run_create(proxy, message->run, e) : NULL;
-	int         r   = run ? run_set_up(run, message, fds, e) : -1;
+	struct run *run = run_check_bounds(proxy, message, e) == 0 ? proxied_run_create(proxy, message->run, e) : NULL;
+	int         r   = run ? proxied_run_set_up(run, message, fds, e) : -1;
 
 	packet_close_fds(fds, 3);
 	if (run && r < 0)
-		run_end(run);
+		proxied_run_end_and_free(run);
 	return r;
 }
 
-void run_end(struct run *run)
+void proxied_run_end_and_free(struct run *run)
 {
 	loop_timer_clear(&run->proxy->loop, &run->accept_again);
 	for (size_t i = 0; i < NET_LISTEN_MAX; i++) {
@@ -300,7 +300,7 @@ void run_end(struct run *run)
 		loop_remove(&run->loop, &run->channel);
 	fd_closep(&run->channel.fd);
 	while (!LIST_EMPTY(&run->connections))
-		connection_end(LIST_FIRST(&run->connections), true);
+		connection_close_and_free(LIST_FIRST(&run->connections), true);
 	lookups_destroy(run->lookups);
 	dns_service_done(run);
 	byte_rate_done(&run->rate);

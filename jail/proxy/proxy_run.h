@@ -47,8 +47,8 @@ struct run {
 };
 
 /* fds: channel, rules, report (proxy_protocol.h). Takes ownership of all three, also when it fails. */
-must_use int run_begin(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e);
-void         run_end(struct run *run);
+must_use int proxied_run_start(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e);
+void         proxied_run_end_and_free(struct run *run);
 
 /* How many bytes may be read for the run now. 0: if *reason is NONE, the rate makes it wait; otherwise there will be no
  * more. */

@@ -23,7 +23,7 @@ static struct net_connection *add_report_row(struct net_report *report, const ch
 	return row;
 }
 
-bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
+bool report_line_open(struct report_line *line, struct net_report *report, const char *name, uint16_t port)
 {
 	*line = (struct report_line){ .report = report, .row = add_report_row(report, name, port), .is_open = true };
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* net_report.h: the row must be visible before "over" is read */
@@ -82,7 +82,7 @@ static bool note_repeated_refusal(struct net_report *report, const char *name, u
 	return false;
 }
 
-void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason)
+void report_line_close(struct report_line *line, enum net_verdict verdict, enum net_reason reason)
 {
 	struct net_report     *report = line->report;
 	struct net_connection *row    = line->row;
@@ -113,6 +113,6 @@ void report_refusal(struct net_report *report, const char *name, uint16_t port, 
 		report->refused++;
 		return;
 	}
-	(void)!report_line_begin(&line, report, name, port);
-	report_line_end(&line, NET_VERDICT_REFUSED, reason);
+	(void)!report_line_open(&line, report, name, port);
+	report_line_close(&line, NET_VERDICT_REFUSED, reason);
 }

@@ -17,7 +17,7 @@ struct report_line {
 };
 
 /* False: the run is over, and the connection must reach nothing. */
-must_use bool report_line_begin(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
+must_use bool report_line_open(struct report_line *line, struct net_report *report, const char *name, uint16_t port);
 void report_line_set_address(struct report_line *line, const struct sockaddr *address);
 /* Counts a connection that was let through. */
 void report_line_count_connection(struct report_line *line);
@@ -25,7 +25,7 @@ void report_line_mark_secret(struct report_line *line);
 void report_line_add_bytes_in(struct report_line *line, uint64_t bytes);
 void report_line_add_bytes_out(struct report_line *line, uint64_t bytes);
 /* The first call counts; later ones change nothing. */
-void report_line_end(struct report_line *line, enum net_verdict verdict, enum net_reason reason);
+void report_line_close(struct report_line *line, enum net_verdict verdict, enum net_reason reason);
 
 /* What never became a connection: a refused name or one connection too many. */
 void report_refusal(struct net_report *report, const char *name, uint16_t port, enum net_reason reason);

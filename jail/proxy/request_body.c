@@ -6,7 +6,7 @@
 
 enum { FRAME_MAX = 24 }; /* "ffff...\r\n" and "\r\n" around the bytes of one chunk */
 
-void request_body_begin(struct request_body *b, const struct request_head *h)
+void request_body_init(struct request_body *b, const struct request_head *h)
 {
 	*b = (struct request_body){ .framing = h->framing, .left = h->framing == REQUEST_LENGTH ? h->body_len : 0 };
 	b->is_done = h->framing == REQUEST_NO_BODY;

@@ -18,7 +18,7 @@ struct request_body {
 	bool                 is_done, has_failed;
 };
 
-void request_body_begin(struct request_body *b, const struct request_head *h);
+void request_body_init(struct request_body *b, const struct request_head *h);
 
 /*
  * Takes *taken bytes from in and writes *made bytes to out, as many as are there and fit. Call again with what was not

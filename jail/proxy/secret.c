@@ -38,7 +38,7 @@ bool secret_allows_method(const struct request_head *h)
 
 /* --- replies --- */
 
-void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port)
+void secret_mask_init(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port)
 {
 	memset(m, 0, offsetof(struct secret_mask, hold));
 	for (unsigned i = 0; i < config->secrets; i++) {
@@ -124,7 +124,7 @@ size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char 
 	return to - from;
 }
 
-size_t secret_mask_end(struct secret_mask *m, char *out)
+size_t secret_mask_finish(struct secret_mask *m, char *out)
 {
 	size_t n = secret_mask_flush(m, out);
 

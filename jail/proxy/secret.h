@@ -34,7 +34,7 @@ struct secret_mask {
 	bool                     is_first[256]; /* some secret begins with this byte */
 	char                     hold[NET_SECRET_VALUE_MAX];
 };
-void secret_mask_begin(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port);
+void secret_mask_init(struct secret_mask *m, const struct proxy_config *config, const char *host, uint16_t port);
 /* Bytes to pass on in place of in; out holds len + NET_SECRET_VALUE_MAX. Returns how many: fewer are held back, more
  * come out of the hold. */
 size_t secret_mask_step(struct secret_mask *m, const char *in, size_t len, char *out);
@@ -44,4 +44,4 @@ void secret_mask_whole(struct secret_mask *m, char *bytes, size_t n);
  * out holds NET_SECRET_VALUE_MAX. */
 size_t secret_mask_flush(struct secret_mask *m, char *out);
 /* The same, at the end of what could be a secret. */
-size_t secret_mask_end(struct secret_mask *m, char *out);
+size_t secret_mask_finish(struct secret_mask *m, char *out);

@@ -26,13 +26,13 @@ enum {
 	CONTROL_MAX    = 125
 };
 
-void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
+void reply_init(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
 		 bool upgrades)
 {
 	static const struct proxy_config none;
 
 	memset((char *)r + sizeof r->mask, 0, sizeof *r - sizeof r->mask);
-	secret_mask_begin(&r->mask, config ? config : &none, host, port);
+	secret_mask_init(&r->mask, config ? config : &none, host, port);
 	r->state      = HEAD;
 	r->is_of_head = is_of_head;
 	r->upgrades   = upgrades;
@@ -160,7 +160,7 @@ static void pass_body_of_length(struct step *s)
 	s->r->left -= before - s->in.len;
 	if (s->r->left)
 		return;
-	s->made += secret_mask_end(&s->r->mask, s->out + s->made);
+	s->made += secret_mask_finish(&s->r->mask, s->out + s->made);
 	reply_finish(s->r);
 }
 
@@ -214,7 +214,7 @@ static bool pass_head(struct step *s, bool is_end)
 		return !s->r->mask.secrets;
 	}
 	s->made += secret_mask_step(&s->r->mask, s->in.at, head.len, s->out + s->made);
-	s->made += secret_mask_end(&s->r->mask, s->out + s->made);
+	s->made += secret_mask_finish(&s->r->mask, s->out + s->made);
 	skip_bytes(s, head.len);
 	return true;
 }
@@ -238,7 +238,7 @@ static bool pass_chunks(struct step *s)
 	skip_bytes(s, 1);
 	/* the end goes to the program at once, before the trailers */
 	if (before == CHUNK_SIZE_LF && chunk->state == CHUNK_TRAILER) {
-		emit_chunk(s, secret_mask_end(&s->r->mask, body_write_position(s)));
+		emit_chunk(s, secret_mask_finish(&s->r->mask, body_write_position(s)));
 		memcpy(s->out + s->made, "0\r\n\r\n", 5);
 		s->made += 5;
 	}
@@ -265,7 +265,7 @@ static bool pass_control_frame(struct step *s, size_t head, uint64_t len)
 
 static void end_ws_message(struct step *s, size_t made)
 {
-	emit_frame(s, made + secret_mask_end(&s->r->mask, body_write_position(s) + made), true);
+	emit_frame(s, made + secret_mask_finish(&s->r->mask, body_write_position(s) + made), true);
 	s->r->opcode = 0;
 }
 
@@ -362,7 +362,7 @@ bool reply_step(struct reply *r, struct span in, bool is_end, char *out, size_t 
 		ok     = reply_step_once(&s, is_end);
 	}
 	if (ok && is_end && !s.in.len)
-		emit_bytes(&s, secret_mask_end(&r->mask, body_write_position(&s)));
+		emit_bytes(&s, secret_mask_finish(&r->mask, body_write_position(&s)));
 	*taken = in.len - s.in.len;
 	*made  = s.made;
 	return ok;

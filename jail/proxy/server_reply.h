@@ -30,7 +30,7 @@ struct reply {
 };
 
 /* config NULL: no secrets. is_of_head: the request was HEAD, whose reply has no body. */
-void reply_begin(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
+void reply_init(struct reply *r, const struct proxy_config *config, const char *host, uint16_t port, bool is_of_head,
 		 bool upgrades);
 /* From here on *left bytes (UINT64_MAX: up to end of file) pass as they are, and the caller may move them itself. */
 bool reply_passes_unread(const struct reply *r, uint64_t *left);

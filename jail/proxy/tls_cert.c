@@ -133,7 +133,7 @@ static bool set_random_serial(X509 *cert)
 }
 
 /* name has a blank, so that no client takes the common name for the name of a host. */
-static X509 *begin_cert(EVP_PKEY *key, const char *name, long seconds)
+static X509 *make_unsigned_cert(EVP_PKEY *key, const char *name, long seconds)
 {
 	X509 *cert = X509_new();
 
@@ -170,7 +170,7 @@ static X509 *sign_cert(X509 *cert, bool is_whole, EVP_PKEY *key)
 
 X509 *tls_cert_make_ca(EVP_PKEY *key, char *const *hosts, int n)
 {
-	X509 *cert = begin_cert(key, "brig, a CA for single hosts", CA_SECONDS);
+	X509 *cert = make_unsigned_cert(key, "brig, a CA for single hosts", CA_SECONDS);
 	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) &&
 		    add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
 		    add_extension(cert, cert, NID_key_usage, "critical,keyCertSign") &&
@@ -199,7 +199,7 @@ static bool add_subject_alt_name(X509 *cert, const char *host)
 
 X509 *tls_cert_make_leaf(const struct tls_issuer *issuer, EVP_PKEY *key, const char *host)
 {
-	X509 *cert = begin_cert(key, "brig, for one host", TLS_LEAF_SECONDS);
+	X509 *cert = make_unsigned_cert(key, "brig, for one host", TLS_LEAF_SECONDS);
 	bool  done = cert && X509_set_issuer_name(cert, X509_get_subject_name(issuer->cert)) &&
 		    add_extension(cert, issuer->cert, NID_basic_constraints, "critical,CA:FALSE") &&
 		    add_extension(cert, issuer->cert, NID_key_usage, "critical,digitalSignature") &&

@@ -84,7 +84,7 @@ static void on_upstream_answer(struct connection *c)
 	c->next(c);
 }
 
-void upstream_begin(struct connection *c)
+void upstream_send_connect(struct connection *c)
 {
 	char   authority[HTTP_AUTHORITY_MAX], ask[2 * NET_HOST_MAX + 128];
 	size_t moved = 0;

@@ -12,7 +12,7 @@ struct connection;
 bool upstream_is_used(const struct connection *c);
 /* Where that proxy is. A malformed configuration gives the name "invalid", which never resolves. */
 void upstream_get_host(const struct connection *c, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);
-/* Call it when the server's side is connected to that proxy. Ends as dial_begin() does. */
-void upstream_begin(struct connection *c);
+/* Call it when the server's side is connected to that proxy. Ends as dial_start() does. */
+void upstream_send_connect(struct connection *c);
 /* "HOST:PORT" of the configuration. */
 must_use bool upstream_parse(const char *text, char host[NET_HOST_MAX], uint16_t *port, bool *is_address);

@@ -47,7 +47,7 @@ static bool handle_client_request(struct runner *w, const struct launch_request 
 			return false;
 		w->session_ms = request->ms;
 		if (w->clock.started)
-			runner_begin_session(w);
+			runner_start_session(w);
 		return true;
 	case LAUNCH_NETWORK:
 		net_sockets_set_receiver(&w->cell.sockets, fd_take(fd));

@@ -28,7 +28,7 @@ void runner_handle_fork_gone(struct runner *w);
 /* The program has ended. */
 void runner_handle_program_end(struct runner *w);
 /* The program that has started is a session's server. */
-void runner_begin_session(struct runner *w);
+void runner_start_session(struct runner *w);
 /* For how long (ms) the fork server may be silent. */
 double runner_check_fork_server_timeout(struct runner *w, double now);
 

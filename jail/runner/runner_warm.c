@@ -16,7 +16,7 @@
  * Ends a cell that is not to blame. Without a spec the monitor just builds another cell, and gets no reason. A client
  * whose spec is on its way gets it.
  */
-static void end_unused_cell(struct runner *w, const struct err *why)
+static void end_cell_without_blame(struct runner *w, const struct err *why)
 {
 	bool is_unused = !runner_is_ending(w) && !w->spec_from && !runner_awaits_spec(w);
 
@@ -26,7 +26,7 @@ static void end_unused_cell(struct runner *w, const struct err *why)
 }
 
 /* A session has no main.py: programs may make a file of that name. A launcher may not remove it: there the fork did. */
-void runner_begin_session(struct runner *w)
+void runner_start_session(struct runner *w)
 {
 	int workspace = w->cell.warm.prepared[PREPARED_MOUNTS + CELL_MOUNTS - 1];
 
@@ -140,11 +140,11 @@ static void start_wall_clock(struct runner *w)
 	w->started_at    = clock_ms(CLOCK_REALTIME) / 1000;
 	w->end.figures.setup_ms  = w->clock.started - w->asked;
 	if (w->session_ms)
-		runner_begin_session(w);
+		runner_start_session(w);
 	fd_closep(&w->cell.warm.run_spec_file); /* the program has read it, and its memory is charged to no group */
 }
 
-static void begin_run_if_program_started(struct runner *w)
+static void start_run_if_program_started(struct runner *w)
 {
 	hand_over_client_streams(w);
 	start_wall_clock(w);
@@ -173,7 +173,7 @@ static void handle_report_socket_end(struct runner *w, int *fd)
 		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
 	if (fd == &w->cell.warm.report_fd)
-		begin_run_if_program_started(w);
+		start_run_if_program_started(w);
 }
 
 /*
@@ -272,7 +272,7 @@ static void receive_child_report(struct runner *w, int *fd)
 		w->cell.warm.fork_is_confined = true;
 		if (!w->spec_from)
 			report_cell_ready(w);
-		begin_run_if_program_started(w);
+		start_run_if_program_started(w);
 		return;
 	}
 }
@@ -322,14 +322,14 @@ void runner_handle_program_end(struct runner *w)
 	}
 	runner_receive_all_fork_reports(w);
 	fd_closep(&w->cell.warm.report_fd); /* end of file may come later, as the fork server has it open for a moment longer */
-	begin_run_if_program_started(w);
+	start_run_if_program_started(w);
 	if (w->spec_from ? !has_program_started(w) : !w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the program died while it was set up");
 		runner_fail_run(w, EXIT_setup_failed, &e);
 	}
 	if (!w->spec_from) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote ended before it had an order");
-		end_unused_cell(w, &e);
+		end_cell_without_blame(w, &e);
 	}
 	w->program.status = status;
 	read_free_space_of_mounts(w);
@@ -348,7 +348,7 @@ void runner_handle_fork_gone(struct runner *w)
 
 	if (!w->spec_from && w->cell.warm.fork_is_confined) {
 		err_set(&e, ERR_SETUP, "the fork of the zygote has read what its supervisor had no order for, or has ended");
-		end_unused_cell(w, &e);
+		end_cell_without_blame(w, &e);
 	}
 }
 
@@ -357,7 +357,7 @@ static void fail_for_fork_server(struct runner *w, enum exit_reason reason, cons
 	if (w->spec_from || reason == EXIT_setup_failed)
 		runner_fail_run(w, reason, e);
 	else
-		end_unused_cell(w, e);
+		end_cell_without_blame(w, e);
 }
 
 void runner_receive_fork_server_answer(struct runner *w)

@@ -38,7 +38,7 @@ struct connection {
 /* --- connection_life.c --- */
 
 /* Takes the socket over if it succeeds. */
-must_use struct connection *connection_open(struct server *d, int sock, const struct peer *peer,
+must_use struct connection *client_connection_open(struct server *d, int sock, const struct peer *peer,
 					    const struct access_rule *may,
 					    struct err *e);
 /* Frees c. Its runs are cancelled, except sessions that stay. */

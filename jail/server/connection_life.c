@@ -53,8 +53,8 @@ static void connection_on_readable(void *owner)
 
 /* --- life --- */
 
-struct connection *connection_open(struct server *d, int sock, const struct peer *peer, const struct access_rule *may,
-				   struct err *e)
+struct connection *client_connection_open(struct server *d, int sock, const struct peer *peer,
+					  const struct access_rule *may, struct err *e)
 {
 	struct connection *c = calloc(1, sizeof *c);
 

@@ -12,7 +12,7 @@ int gate_handle_cancel(struct connection *c, const struct protocol_request *requ
 	struct session_call          *call      = session_call_find(c->server, request->run, c->peer.uid);
 
 	if (call)
-		session_call_stop(call, reasons[request->reason]);
+		session_call_interrupt_or_kill(call, reasons[request->reason]);
 	else if (r && peer_is_shown_to(&r->peer, c->peer.uid))
 		run_request_cancel(&r->run, reasons[request->reason]);
 	else if (!queue_cancel_run(c->server, request->run, c->peer.uid))

@@ -66,7 +66,7 @@ int gate_handle_run(struct connection *c, const struct protocol_request *request
 
 	(void)reply;
 	if (request->session) {
-		s = session_find(c->server, request->session, c->peer.uid, why);
+		s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);
 		return s && session_call_start(s, c, request, request->fd, why) == 0 ? GATE_ANSWERS_ITSELF : -1;
 	}
 	if (run_id_make(try.id, &e) < 0)

@@ -10,7 +10,7 @@
 
 int gate_handle_files(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
+	struct session *s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);
 	int             pair[2], r;
 
 	if (!s)
@@ -55,7 +55,7 @@ int gate_handle_resize(struct connection *c, const struct protocol_request *requ
 
 int gate_handle_restart(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
+	struct session *s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);
 
 	if (!s)
 		return -1;
@@ -65,7 +65,7 @@ int gate_handle_restart(struct connection *c, const struct protocol_request *req
 		if (strcmp(context->name, request->context) != 0)
 			continue;
 		if (context->call)
-			session_call_stop(context->call, EXIT_cancelled);
+			session_call_interrupt_or_kill(context->call, EXIT_cancelled);
 		else if (context->is_there &&
 			 session_send_or_deny(s, json_pack("{ss si}", "op", "restart", "context", i), NULL, 0, why) < 0)
 			return -1;
@@ -79,7 +79,7 @@ int gate_handle_restart(struct connection *c, const struct protocol_request *req
 
 int gate_handle_close(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
-	struct session *s = session_find(c->server, request->session, c->peer.uid, why);
+	struct session *s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);
 
 	if (!s)
 		return -1;

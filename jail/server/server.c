@@ -101,7 +101,7 @@ int server_admit_client(struct server *d, int sock, struct denial *why)
 		     CONNECTIONS_MAX, CONNECTIONS_OF_USER_MAX);
 		why->retry_after_ms = 1000;
 	} else if (may) {
-		if (connection_open(d, sock, &peer, may, &e)) {
+		if (client_connection_open(d, sock, &peer, may, &e)) {
 			fd_take(&taken);
 			return 0;
 		}

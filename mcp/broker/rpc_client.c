@@ -61,17 +61,34 @@ static void on_writable(void *owner)
 
 /* --- asking --- */
 
-static void rpc_ask_end(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
+static void rpc_ask_detach(struct rpc_ask *a)
 {
-	rpc_ask_forget(a, false);
+	TAILQ_REMOVE(&a->client->asks, a, link);
+	loop_timer_clear(a->client->loop, &a->late);
+	a->client = NULL;
+}
+
+void rpc_ask_cancel(struct rpc_ask *a)
+{
+	struct rpc_client *c = a->client;
+
+	if (!c)
+		return;
+	rpc_ask_detach(a);
+	rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
+}
+
+static void rpc_ask_complete(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
+{
+	rpc_ask_detach(a);
 	a->answered(a->owner, end, reply, why);
 }
 
-static void on_ask_timeout(void *owner)
+static void rpc_ask_on_timeout(void *owner)
 {
 	struct rpc_ask *a = owner;
 
-	rpc_ask_forget(a, true);
+	rpc_ask_cancel(a);
 	a->answered(a->owner, RPC_END_TIMEOUT, NULL, "it has not answered in time");
 }
 
@@ -85,7 +102,7 @@ bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char
 	}
 	a->client = c;
 	a->id     = ++c->id;
-	a->late   = (struct loop_timer){ .due = on_ask_timeout, .owner = a };
+	a->late   = (struct loop_timer){ .due = rpc_ask_on_timeout, .owner = a };
 	if (a->progress) {
 		json_t *meta = json_object_get(params, "_meta");
 
@@ -100,19 +117,6 @@ bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char
 	send_rpc_message(c, rpc_request(id, method, params));
 	json_decref(id);
 	return true;
-}
-
-void rpc_ask_forget(struct rpc_ask *a, bool cancel)
-{
-	struct rpc_client *c = a->client;
-
-	if (!c)
-		return;
-	TAILQ_REMOVE(&c->asks, a, link);
-	loop_timer_clear(c->loop, &a->late);
-	a->client = NULL;
-	if (cancel)
-		rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
 }
 
 static struct rpc_ask *find_ask(const struct rpc_client *c, const json_t *id)
@@ -136,7 +140,7 @@ static void end_all_asks(struct rpc_client *c, enum rpc_end end, const char *why
 			if (a->id <= last && (slow_too || !a->slow))
 				break;
 		if (a)
-			rpc_ask_end(a, end, NULL, why);
+			rpc_ask_complete(a, end, NULL, why);
 	} while (a);
 }
 
@@ -150,14 +154,14 @@ static void handle_response(struct rpc_client *c, const struct rpc_message *m)
 	if (!a)
 		return;
 	if (json_is_object(m->result))
-		rpc_ask_end(a, RPC_END_RESULT, m->result, NULL);
+		rpc_ask_complete(a, RPC_END_RESULT, m->result, NULL);
 	else if (json_is_string(json_object_get(m->error, "message")))
-		rpc_ask_end(a, RPC_END_ERROR, m->error, NULL);
+		rpc_ask_complete(a, RPC_END_ERROR, m->error, NULL);
 	else
-		rpc_ask_end(a, RPC_END_LIMIT, NULL, "its answer is not valid JSON-RPC");
+		rpc_ask_complete(a, RPC_END_LIMIT, NULL, "its answer is not valid JSON-RPC");
 }
 
-static void handle_request(struct rpc_client *c, const struct rpc_message *m)
+static void reply_to_server_request(struct rpc_client *c, const struct rpc_message *m)
 {
 	struct rpc_error e;
 
@@ -192,7 +196,7 @@ static void handle_rpc_message(struct rpc_client *c, json_t *source, const char 
 	else if (m.kind == RPC_RESPONSE)
 		handle_response(c, &m);
 	else if (m.kind == RPC_REQUEST)
-		handle_request(c, &m);
+		reply_to_server_request(c, &m);
 	else
 		handle_notification(c, &m);
 	rpc_message_done(&m);
@@ -221,7 +225,7 @@ static void handle_rpc_line(struct rpc_client *c, const char *line, size_t len)
 
 	if (!source) {
 		if (*line == '{' && (a = guess_answered_ask(c, line, len)))
-			rpc_ask_end(a, RPC_END_LIMIT, NULL, e.text);
+			rpc_ask_complete(a, RPC_END_LIMIT, NULL, e.text);
 		else
 			c->events->noise(c->owner, line, len);
 		return;

@@ -61,7 +61,7 @@ void         rpc_client_hang_up(struct rpc_client *c);
 
 /* Takes params over. ms: the time-out; 0: none. false: the server has left too much unread, and nothing is sent. */
 must_use bool rpc_client_send_request(struct rpc_client *c, struct rpc_ask *a, const char *method, json_t *params, uint64_t ms);
-/* The answer is not wanted any more. cancel: the server gets a notification. May be called on one that was not asked. */
-void          rpc_ask_forget(struct rpc_ask *a, bool cancel);
+/* The answer is not wanted any more: the server gets a notification. May be called on one that was not asked. */
+void          rpc_ask_cancel(struct rpc_ask *a);
 void          rpc_client_notify(struct rpc_client *c, const char *method, json_t *params); /* a notification; takes params over */
 void          rpc_client_send_line(struct rpc_client *c, char *line, size_t len);        /* any line; takes it over */

@@ -41,14 +41,14 @@ static int64_t monotonic_us(void)
 	return (int64_t)(clock_ms(CLOCK_MONOTONIC) * 1000);
 }
 
-static struct bridge_item *item_of_call(struct tool_call *c)
+static struct bridge_item *bridge_item_of_call(struct tool_call *c)
 {
 	return (struct bridge_item *)((char *)c - offsetof(struct bridge_item, call));
 }
 
 /* --- the end of one --- */
 
-static void item_free(void *owner)
+static void bridge_item_free(void *owner)
 {
 	struct bridge_item *i = owner;
 
@@ -80,7 +80,7 @@ static void count_ended_call(struct bridge_item *i, enum tool_outcome outcome)
 }
 
 /* A call may end inside of tool_call_start(), so its memory is freed in the next iteration of the loop. */
-static void item_end(struct bridge_item *i, enum tool_outcome outcome)
+static void item_end_and_free_later(struct bridge_item *i, enum tool_outcome outcome)
 {
 	struct tool_bridge *b = i->bridge;
 
@@ -94,7 +94,7 @@ static void item_end(struct bridge_item *i, enum tool_outcome outcome)
 		}
 	}
 	i->state = ITEM_OVER;
-	i->later = (struct loop_timer){ .due = item_free, .owner = i };
+	i->later = (struct loop_timer){ .due = bridge_item_free, .owner = i };
 	loop_timer_set(i->bridge->loop, &i->later, 0);
 }
 
@@ -128,7 +128,7 @@ static void send_bridge_line(struct tool_bridge *b, char *line, size_t len)
 }
 
 /* The one answer of an id; takes body over. */
-static void item_answer(struct bridge_item *i, json_t *body, enum tool_outcome outcome)
+static void bridge_item_reply(struct bridge_item *i, json_t *body, enum tool_outcome outcome)
 {
 	struct tool_bridge *b   = i->bridge;
 	size_t              len = 0;
@@ -142,18 +142,18 @@ static void item_answer(struct bridge_item *i, json_t *body, enum tool_outcome o
 	line = bridge_dump_line(id, body, &len, &outcome);
 	if (i->call.question)
 		b->events->asks(b->owner); /* one question less */
-	item_end(i, outcome);
+	item_end_and_free_later(i, outcome);
 	send_bridge_line(b, line, len);
 }
 
 /* --- calls --- */
 
-static void begin_held_calls(void *owner);
+static void start_held_calls(void *owner);
 
 static void on_call_ended(void *owner, struct tool_call *c, json_t *body, enum tool_outcome outcome)
 {
-	item_answer(item_of_call(c), body, outcome);
-	begin_held_calls(owner);
+	bridge_item_reply(bridge_item_of_call(c), body, outcome);
+	start_held_calls(owner);
 }
 
 static void on_call_progress(void *owner, struct tool_call *c, const json_t *params)
@@ -170,7 +170,7 @@ static void on_call_progress(void *owner, struct tool_call *c, const json_t *par
 		if (k < 2 ? json_is_number(value) : json_is_string(value))
 			json_object_set(progress, keys[k], value);
 	}
-	line = json_pack("{sI so}", "id", (json_int_t)item_of_call(c)->id, "progress", progress);
+	line = json_pack("{sI so}", "id", (json_int_t)bridge_item_of_call(c)->id, "progress", progress);
 	text = rpc_dump(line, &len);
 	json_decref(line);
 	if (len < 16 * KIB && !output_waits(&b->out)) /* progress that cannot be sent now is dropped */
@@ -196,7 +196,7 @@ static bool is_program_gone(void *owner)
 	return !b->open || (poll(&on, 1, 0) > 0 && (on.revents & (POLLRDHUP | POLLHUP | POLLERR)));
 }
 
-static void begin_call(struct bridge_item *i, const char *name, const json_t *args)
+static void bridge_item_start_call(struct bridge_item *i, const char *name, const json_t *args)
 {
 	struct tool_bridge *b = i->bridge;
 
@@ -246,7 +246,7 @@ static struct bridge_item *first_held_call(const struct tool_bridge *b)
 }
 
 /* Begins held calls, oldest first. A call that ends at once calls this function again, which must not recurse. */
-static void begin_held_calls(void *owner)
+static void start_held_calls(void *owner)
 {
 	struct tool_bridge *b = owner;
 	struct bridge_item *i;
@@ -257,7 +257,7 @@ static void begin_held_calls(void *owner)
 	while (b->open && (i = first_held_call(b)) && has_call_capacity(b, i) && is_within_call_rate(b)) {
 		scoped_json *args = json_loads(i->args, JSON_ALLOW_NUL, NULL);
 
-		begin_call(i, i->text, args);
+		bridge_item_start_call(i, i->text, args);
 	}
 	b->goes_on = false;
 }
@@ -270,7 +270,7 @@ static void hold_call(struct bridge_item *i, const struct bridge_request *r)
 	i->args  = rpc_dump(r->args, &len);
 	i->state = ITEM_HELD;
 	if (!i->text || !i->args)
-		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
+		bridge_item_reply(i, bridge_error_body(TOOL_OUTCOME_limit, "out of memory"), TOOL_OUTCOME_limit);
 }
 
 static void handle_call_request(struct bridge_item *i, const struct bridge_request *r)
@@ -279,13 +279,13 @@ static void handle_call_request(struct bridge_item *i, const struct bridge_reque
 	uint64_t            most = b->calls.broker->settings.calls_max;
 
 	if (b->n++ >= most)
-		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
+		bridge_item_reply(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may call tools %llu times (--tool-calls)", (unsigned long long)most), TOOL_OUTCOME_limit);
 	else if (b->bytes_in > BRIDGE_BYTES)
-		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
+		bridge_item_reply(i, bridge_error_body(TOOL_OUTCOME_limit, "this run has sent its tools 64 MiB, and that is the most"), TOOL_OUTCOME_limit);
 	else if (first_held_call(b) || !has_call_capacity(b, i) || !is_within_call_rate(b))
 		hold_call(i, r);
 	else
-		begin_call(i, r->text, r->args);
+		bridge_item_start_call(i, r->text, r->args);
 }
 
 /* --- looking up --- */
@@ -298,13 +298,13 @@ static void on_tools_gathered(void *owner)
 
 	switch (i->op) {
 	case BRIDGE_FIND:
-		item_answer(i, bridge_answer_body("tools", broker_search_tools(broker, i->text, i->max)), TOOL_OUTCOME_ok);
+		bridge_item_reply(i, bridge_answer_body("tools", broker_search_tools(broker, i->text, i->max)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_DESCRIBE:
-		item_answer(i, t ? bridge_answer_body("tool", catalog_tool_definition_json(t)) : bridge_error_body(TOOL_OUTCOME_not_found, "there is no such tool"), TOOL_OUTCOME_ok);
+		bridge_item_reply(i, t ? bridge_answer_body("tool", catalog_tool_definition_json(t)) : bridge_error_body(TOOL_OUTCOME_not_found, "there is no such tool"), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_NAMES:
-		item_answer(i, bridge_answer_body("names", broker_tool_names(broker, i->text)), TOOL_OUTCOME_ok);
+		bridge_item_reply(i, bridge_answer_body("names", broker_tool_names(broker, i->text)), TOOL_OUTCOME_ok);
 		return;
 	case BRIDGE_CALL:
 	case BRIDGE_CANCEL:
@@ -313,21 +313,21 @@ static void on_tools_gathered(void *owner)
 	}
 }
 
-static void begin_lookup(struct bridge_item *i, const struct bridge_request *r)
+static void bridge_item_start_lookup(struct bridge_item *i, const struct bridge_request *r)
 {
 	i->state     = ITEM_LOOKS;
 	i->text      = strndup(r->text, BRIDGE_NAME_MAX);
 	i->max       = r->max;
 	i->gathering = (struct gathering){ .done = on_tools_gathered, .owner = i };
 	if (i->bridge->lookups++ >= BRIDGE_LOOKUPS || !i->text)
-		item_answer(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
+		bridge_item_reply(i, bridge_error_body(TOOL_OUTCOME_limit, "a run may look for tools %d times", BRIDGE_LOOKUPS), TOOL_OUTCOME_limit);
 	else
 		broker_gather_tools(i->bridge->calls.broker, &i->gathering, r->op == BRIDGE_FIND ? "" : i->text);
 }
 
 /* --- in --- */
 
-static struct bridge_item *item_find(const struct tool_bridge *b, int64_t id)
+static struct bridge_item *bridge_item_find(const struct tool_bridge *b, int64_t id)
 {
 	struct bridge_item *i;
 
@@ -337,13 +337,13 @@ static struct bridge_item *item_find(const struct tool_bridge *b, int64_t id)
 	return i;
 }
 
-static void item_cancel(struct bridge_item *i)
+static void bridge_item_cancel(struct bridge_item *i)
 {
 	switch (i->state) {
 	case ITEM_HELD:
 	case ITEM_LOOKS:
 		gathering_leave(&i->gathering);
-		item_answer(i, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
+		bridge_item_reply(i, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"), TOOL_OUTCOME_cancelled);
 		return;
 	case ITEM_UNDER_WAY:
 		tool_call_cancel(&i->call);
@@ -362,11 +362,11 @@ static void close_broken_bridge(struct tool_bridge *b, const char *why)
 
 static void handle_bridge_request(struct tool_bridge *b, const struct bridge_request *r, size_t weight)
 {
-	struct bridge_item *i = item_find(b, r->id);
+	struct bridge_item *i = bridge_item_find(b, r->id);
 
 	if (r->op == BRIDGE_CANCEL) {
 		if (i)
-			item_cancel(i);
+			bridge_item_cancel(i);
 		return;
 	}
 	if (i) {
@@ -385,7 +385,7 @@ static void handle_bridge_request(struct tool_bridge *b, const struct bridge_req
 	if (r->op == BRIDGE_CALL)
 		handle_call_request(i, r);
 	else
-		begin_lookup(i, r);
+		bridge_item_start_lookup(i, r);
 }
 
 static void handle_bridge_lines(struct tool_bridge *b)
@@ -446,7 +446,7 @@ int tool_bridge_open(struct tool_bridge *b, struct broker *broker, int fd, const
 					.progress = on_call_progress, .asks = on_consent_needed, .is_gone = is_program_gone, .owner = b };
 	b->due    = (double)broker->settings.calls_rate * BURST_S;
 	b->due_us = monotonic_us();
-	b->pace   = (struct loop_timer){ .due = begin_held_calls, .owner = b };
+	b->pace   = (struct loop_timer){ .due = start_held_calls, .owner = b };
 	TAILQ_INIT(&b->items);
 	output_open(&b->out, fd);
 	b->reads  = (struct loop_source){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .ready = on_readable, .owner = b };
@@ -481,7 +481,7 @@ void tool_bridge_close(struct tool_bridge *b)
 			continue;
 		gathering_leave(&i->gathering);
 		tool_call_drop(&i->call);
-		item_end(i, TOOL_OUTCOME_cancelled);
+		item_end_and_free_later(i, TOOL_OUTCOME_cancelled);
 	}
 }
 
@@ -493,7 +493,7 @@ void tool_bridge_done(struct tool_bridge *b)
 		return;
 	tool_bridge_close(b);
 	while ((i = TAILQ_FIRST(&b->items)))
-		item_free(i);
+		bridge_item_free(i);
 	lines_done(&b->lines);
 	json_decref(b->names);
 	json_decref(b->listed);
@@ -541,7 +541,7 @@ void tool_bridge_set_consent(struct tool_bridge *b, uint64_t number, enum consen
 	free(name);
 }
 
-void tool_bridge_count_wrong_answer(struct tool_bridge *b, uint64_t number)
+void tool_bridge_deny_at_second_unclear_consent(struct tool_bridge *b, uint64_t number)
 {
 	struct bridge_item *i = find_item_awaiting_consent(b, number, NULL);
 

@@ -65,7 +65,7 @@ size_t tool_bridge_list_consents(const struct tool_bridge *b, struct consent *re
  */
 void   tool_bridge_set_consent(struct tool_bridge *b, uint64_t number, enum consent_answer answer, const char *why);
 /* An answer that is none, as an approval without a choice. The second one to a question is a no: a client would be asked for ever. */
-void   tool_bridge_count_wrong_answer(struct tool_bridge *b, uint64_t number);
+void   tool_bridge_deny_at_second_unclear_consent(struct tool_bridge *b, uint64_t number);
 
 /* {"n", "failed", "denied", "names": {name: n}, "wait_ms", "bytes", "calls": [{"name", "ms", "verdict"}]}; a new reference. */
 json_t *tool_bridge_summary(const struct tool_bridge *b);

@@ -18,7 +18,7 @@ enum { PROGRESS_MS = 100, ARGUMENTS_SHOWN = 1000 };
 static void release_call_waits(struct tool_call *c)
 {
 	server_wait_leave(&c->wait);
-	rpc_ask_forget(&c->ask, true);
+	rpc_ask_cancel(&c->ask);
 	loop_timer_clear(c->all->broker->loop, &c->expires);
 	c->consent = 0;
 	c->is_over = true;
@@ -34,7 +34,7 @@ static void audit_call_end(struct tool_call *c, enum tool_outcome outcome, const
 	c->is_audited = false;
 }
 
-static void tool_call_end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
+static void tool_call_audit_and_report_end(struct tool_call *c, enum tool_outcome outcome, json_t *body)
 {
 	release_call_waits(c);
 	audit_call_end(c, outcome, body);
@@ -46,7 +46,7 @@ static void tool_call_refuse(struct tool_call *c, enum tool_outcome outcome, con
 {
 	if (!c->is_audited)
 		tool_audit_write_call(&c->all->broker->audit, c->all->run, c->number, c->name, outcome == TOOL_OUTCOME_denied ? "deny" : "none", why, c->args, c->digest);
-	tool_call_end(c, outcome, bridge_error_body(outcome, "%s", why));
+	tool_call_audit_and_report_end(c, outcome, bridge_error_body(outcome, "%s", why));
 }
 
 void tool_call_drop(struct tool_call *c)
@@ -60,7 +60,7 @@ void tool_call_drop(struct tool_call *c)
 void tool_call_cancel(struct tool_call *c)
 {
 	if (!c->is_over)
-		tool_call_end(c, TOOL_OUTCOME_cancelled, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_cancelled, bridge_error_body(TOOL_OUTCOME_cancelled, "the program has cancelled it"));
 }
 
 void tool_call_done(struct tool_call *c)
@@ -87,9 +87,9 @@ static void end_call_by_result(struct tool_call *c, const json_t *result)
 
 	tool_server_reset_failures(c->server);
 	if (value)
-		tool_call_end(c, TOOL_OUTCOME_ok, bridge_answer_body("result", value));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_ok, bridge_answer_body("result", value));
 	else
-		tool_call_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s", text_or(error, "out of memory")));
 	free(error);
 }
 
@@ -101,11 +101,11 @@ static void end_call_by_error(struct tool_call *c, const json_t *error)
 	char       *text = clean_text(reply, clean_cut_length(reply, n, TOOL_ERROR_MAX), false, &n);
 
 	if (code == RPC_NO_ANSWER)
-		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", text_or(text, "")));
 	else if (code == RPC_TOO_LARGE)
-		tool_call_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "%s", text_or(text, "")));
 	else
-		tool_call_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_tool, bridge_error_body(TOOL_OUTCOME_tool, "%s (error %" JSON_INTEGER_FORMAT " of the server)", text_or(text, ""), code));
 	free(text);
 }
 
@@ -121,13 +121,13 @@ static void on_server_answer(void *owner, enum rpc_end how, const json_t *reply,
 		end_call_by_error(c, reply);
 		return;
 	case RPC_END_TIMEOUT:
-		tool_call_end(c, TOOL_OUTCOME_timeout, bridge_error_body(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_timeout, bridge_error_body(TOOL_OUTCOME_timeout, "no answer in %" PRIu64 " ms (--tool-timeout)", c->all->broker->settings.call_ms));
 		return;
 	case RPC_END_LIMIT:
-		tool_call_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_limit, bridge_error_body(TOOL_OUTCOME_limit, "the server's answer cannot be taken: %s", why));
 		return;
 	case RPC_END_LOST:
-		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "%s; whether it was done is not known", why));
 		return;
 	}
 }
@@ -148,7 +148,7 @@ static void send_call_to_server(struct tool_call *c)
 	c->ask        = (struct rpc_ask){ .answered = on_server_answer, .progress = on_server_progress, .owner = c };
 	c->is_audited = true;
 	if (!tool_server_call(c->server, &c->ask, c->tool, json_incref(c->args), c->all->broker->settings.call_ms))
-		tool_call_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
+		tool_call_audit_and_report_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
 }
 
 static void audit_call_verdict(struct tool_call *c, const char *verdict, const char *why)

@@ -39,7 +39,7 @@ bool admission_allows_host(const struct admission *a, const char *host)
 {
 	char name[256];
 
-	if (!host || !http_authority_host(host, name))
+	if (!host || !http_parse_authority_host(host, name))
 		return false;
 	return inet_host_is_loopback(name) || list_has_name(a->allow_host, host) ||
 	       list_has_name(a->allow_host, name) || (*a->address && !strcasecmp(a->address, name));
@@ -64,7 +64,7 @@ bool admission_allows_origin(const struct admission *a, const char *origin)
 		rest = origin + 8;
 	else
 		return false;
-	return http_authority_host(rest, name) && inet_host_is_loopback(name);
+	return http_parse_authority_host(rest, name) && inet_host_is_loopback(name);
 }
 
 static enum route refuse_method(struct refusal *ret, const char *method, const char *allow)

@@ -17,7 +17,7 @@ void cells_forget_question(struct cells *c)
 {
 	if (!c->message)
 		return;
-	brigd_link_forget(c->mcp->brigd_link, &c->question);
+	brigd_link_detach(c->mcp->brigd_link, &c->question);
 	json_decref(c->message);
 	c->message = NULL;
 }

@@ -19,9 +19,9 @@
 
 static void post_send_message(struct channel *ch, struct call *c, const json_t *message);
 static void post_answer(struct channel *ch, struct call *c, const json_t *message, int http_status);
-static void post_drop_call(struct channel *ch, struct call *c);
+static void post_on_call_dropped(struct channel *ch, struct call *c);
 
-static const struct channel_ops post_ops = { .send = post_send_message, .answer = post_answer, .gone = post_drop_call };
+static const struct channel_ops post_ops = { .send = post_send_message, .answer = post_answer, .gone = post_on_call_dropped };
 
 /* --- its life --- */
 
@@ -94,7 +94,7 @@ void http_post_abort(struct http_post *p)
 }
 
 /* Legacy clients may shut down their sending side and still read the answer, which is rare; modern ones never do. */
-void http_post_peer_ended(struct http_post *p)
+void http_post_abort_if_modern(struct http_post *p)
 {
 	if (p->modern && p->suspended)
 		http_post_abort(p);
@@ -105,7 +105,7 @@ static void post_suspend_connection(struct http_post *p)
 	MHD_suspend_connection(p->connection);
 	p->suspended = true;
 	if (p->wire && p->wire->ended)
-		http_post_peer_ended(p);
+		http_post_abort_if_modern(p);
 }
 
 /* --- the body --- */
@@ -219,7 +219,7 @@ static void post_append_message_event(struct http_post *p, const json_t *message
 	free(text);
 }
 
-static void post_begin_stream(struct http_post *p)
+static void post_start_event_stream(struct http_post *p)
 {
 	size_t  i;
 	json_t *one;
@@ -239,7 +239,7 @@ static void post_send_message(struct channel *ch, struct call *c, const json_t *
 	if (p->gone || !head_accepts_event_stream(&p->head))
 		return;
 	if (!p->streams)
-		post_begin_stream(p);
+		post_start_event_stream(p);
 	post_append_message_event(p, message);
 	post_resume_connection(p);
 }
@@ -272,7 +272,7 @@ static void post_answer(struct channel *ch, struct call *c, const json_t *messag
 	post_call_over(p);
 }
 
-static void post_drop_call(struct channel *ch, struct call *c)
+static void post_on_call_dropped(struct channel *ch, struct call *c)
 {
 	(void)c;
 	post_call_over((struct http_post *)ch);
@@ -347,7 +347,7 @@ static void post_set_session_owner(struct http_post *p)
 enum MHD_Result http_post_end_session(struct http_post *p)
 {
 	post_set_session_owner(p);
-	named_sessions_end_all(p->server->mcp, p->channel.owner);
+	named_sessions_request_close_all(p->server->mcp, p->channel.owner);
 	ended_sessions_add(&p->server->ended, p->channel.owner);
 	return http_respond_text(p, 204, "", "");
 }

@@ -50,7 +50,7 @@ enum MHD_Result   http_post_end_session(struct http_post *p);
 /* Sends a comment if the stream has been silent for long. */
 void              http_post_send_keep_alive(struct http_post *p, int64_t now_ms);
 /* The client has shut down its sending side: a modern one is gone. */
-void              http_post_peer_ended(struct http_post *p);
+void              http_post_abort_if_modern(struct http_post *p);
 /* Breaks the response off: the client is gone, or the server ends. */
 void              http_post_abort(struct http_post *p);
 

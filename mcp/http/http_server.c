@@ -31,7 +31,7 @@ static void on_refused_connection(void *owner, const char *why)
 
 static void on_peer_end(void *request)
 {
-	http_post_peer_ended(request);
+	http_post_abort_if_modern(request);
 }
 
 static void on_keep_alive_tick(void *owner)
@@ -103,8 +103,8 @@ static bool may_refuse_before_body(const struct http_server *s, const struct htt
 	}
 }
 
-static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connection *connection, const char *path,
-			     const char *method, void **post)
+static enum MHD_Result create_post_of_request(struct http_server *s, struct MHD_Connection *connection,
+					     const char *path, const char *method, void **post)
 {
 	struct http_connection *c = http_connection_of(connection);
 	struct http_post       *p = http_post_create(s, connection);
@@ -168,7 +168,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
 
 	(void)version;
 	if (!p)
-		return begin_request(owner, connection, path, method, post);
+		return create_post_of_request(owner, connection, path, method, post);
 	if (*body_len) {
 		len       = *body_len;
 		*body_len = 0;

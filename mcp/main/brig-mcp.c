@@ -74,7 +74,7 @@ static int exec_http_program(char **argv, struct err *e)
 
 static void on_stop_signal(void *owner)
 {
-	line_channel_stop(owner);
+	line_channel_request_stop(owner);
 }
 
 static int serve_stdio_client(struct mcp *m, int in, int out, struct err *e)

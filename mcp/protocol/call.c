@@ -17,7 +17,7 @@
 
 static void call_send_answer(void *owner);
 
-struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
+struct call *call_create(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *request,
 			enum revision revision)
 {
 	struct call *c = calloc(1, sizeof *c);
@@ -120,7 +120,7 @@ static void call_stop_work(struct call *c)
 		cancel(c);
 }
 
-void call_cancel(struct call *c)
+void call_cancel_and_free(struct call *c)
 {
 	call_stop_work(c);
 	if (c->channel->ops->gone)
@@ -204,7 +204,7 @@ void calls_cancel_all(struct mcp *m, const struct channel *ch)
 			if (c->channel == ch)
 				break;
 		if (c)
-			call_cancel(c);
+			call_cancel_and_free(c);
 	} while (c);
 }
 

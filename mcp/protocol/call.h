@@ -1,9 +1,10 @@
 /*
  * call.h - one request under way, from its message to its answer.
  *
- * Calls run side by side. Each ends exactly once, with call_answer_result(), call_answer_failure() or call_cancel(),
- * after which it must not be touched. A function that does not answer at once sets `cancel` first: it is called when
- * the client does not want the answer any more, and frees the work. Nothing is sent for a cancelled call.
+ * Calls run side by side. Each ends exactly once, with call_answer_result(), call_answer_failure() or
+ * call_cancel_and_free(), after which it must not be touched. A function that does not answer at once sets `cancel`
+ * first: it is called when the client does not want the answer any more, and frees the work. Nothing is sent for a
+ * cancelled call.
  *
  * The channel is where the call came from (a line of stdio, a POST), and sends its messages. A channel cancels its
  * calls before it is freed.
@@ -69,7 +70,7 @@ struct call {
 };
 
 /* A request begins. NULL: memory is short. */
-must_use struct call *call_begin(struct mcp *m, struct channel *ch, void *channel_data,
+must_use struct call *call_create(struct mcp *m, struct channel *ch, void *channel_data,
 				 const struct rpc_message *request, enum revision revision);
 
 /* Takes result over; adds resultType and _meta serverInfo where the revision has them. */
@@ -80,7 +81,7 @@ void call_answer_result(struct call *c, json_t *result);
  */
 void call_answer_failure(struct call *c, struct rpc_error *e);
 void call_answer_failure_status(struct call *c, struct rpc_error *e, int http_status);
-void call_cancel(struct call *c);
+void call_cancel_and_free(struct call *c);
 
 /*
  * Sent only if the request has a progressToken, at most four times a second, and only if progress has grown. message

@@ -96,12 +96,12 @@ int era_decide_revision(const struct rpc_message *message, const struct channel 
 
 /* --- requests --- */
 
-static void begin_request_call(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message,
+static void start_method_call(struct mcp *m, struct channel *ch, void *channel_data, const struct rpc_message *message,
 			  enum revision revision)
 {
 	const struct method *method = method_find(message->method, revision);
 	bool                 twice  = calls_find_by_id(m, ch, message->id) != NULL;
-	struct call         *c      = call_begin(m, ch, channel_data, message, revision);
+	struct call         *c      = call_create(m, ch, channel_data, message, revision);
 	struct rpc_error     e;
 
 	if (!c)
@@ -124,7 +124,7 @@ void dispatch_message_as(struct mcp *m, struct channel *ch, void *channel_data, 
 
 	switch (message->kind) {
 	case RPC_REQUEST:
-		begin_request_call(m, ch, channel_data, message, revision);
+		start_method_call(m, ch, channel_data, message, revision);
 		return;
 	case RPC_NOTIFICATION:
 		if (strcmp(message->method, "notifications/roots/list_changed") == 0)
@@ -132,7 +132,7 @@ void dispatch_message_as(struct mcp *m, struct channel *ch, void *channel_data, 
 		if (strcmp(message->method, "notifications/cancelled") == 0)
 			c = calls_find_to_cancel(m, ch, json_object_get(message->params, "requestId"));
 		if (c) /* NULL: the call has just ended */
-			call_cancel(c);
+			call_cancel_and_free(c);
 		return;
 	case RPC_RESPONSE:
 		client_request_deliver_response(m, ch, message);
@@ -151,7 +151,7 @@ void dispatch_message(struct mcp *m, struct channel *ch, void *channel_data, str
 		dispatch_message_as(m, ch, channel_data, message, revision);
 		return;
 	}
-	c = call_begin(m, ch, channel_data, message, revision);
+	c = call_create(m, ch, channel_data, message, revision);
 	if (c)
 		call_answer_failure_status(c, &e, http_status);
 }

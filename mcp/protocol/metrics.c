@@ -116,7 +116,7 @@ void metrics_set_ready_cells(struct metrics *m, uint64_t n)
 	m->knows_cells = true;
 }
 
-uint64_t metrics_running_count(const struct metrics *m)
+uint64_t metrics_count_running(const struct metrics *m)
 {
 	return m ? m->running : 0;
 }

@@ -25,5 +25,5 @@ void metrics_session_ended(struct metrics *m);
 /* Cells that are ready, as brigd reported last; the line is left out until this was called. */
 void metrics_set_ready_cells(struct metrics *m, uint64_t n);
 
-uint64_t metrics_running_count(const struct metrics *m);
+uint64_t metrics_count_running(const struct metrics *m);
 void     metrics_print(const struct metrics *m, FILE *out);

@@ -32,7 +32,7 @@ void client_request_send(struct client_request *r, struct call *c, const char *m
 	json_decref(id);
 }
 
-void client_request_forget(struct client_request *r, struct mcp *m)
+void client_request_detach(struct client_request *r, struct mcp *m)
 {
 	if (!client_request_waits(r))
 		return;
@@ -50,6 +50,6 @@ void client_request_deliver_response(struct mcp *m, const struct channel *ch, co
 			break;
 	if (!r)
 		return;
-	client_request_forget(r, m);
+	client_request_detach(r, m);
 	r->answered(r, m, response);
 }

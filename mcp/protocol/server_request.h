@@ -19,7 +19,7 @@ struct client_request {
 /* r stays the caller's, and its member answered is set. Takes params over. */
 void client_request_send(struct client_request *r, struct call *c, const char *method, json_t *params);
 /* No answer is taken any more. */
-void client_request_forget(struct client_request *r, struct mcp *m);
+void client_request_detach(struct client_request *r, struct mcp *m);
 
 static inline bool client_request_waits(const struct client_request *r)
 {

@@ -62,7 +62,7 @@ static bool handle_cancel(struct remote *r, const struct rpc_message *m)
 	if (!x)
 		return false;
 	modern = x->modern;
-	exchange_drop(x);
+	exchange_free(x);
 	return modern;
 }
 
@@ -226,7 +226,7 @@ static void drop_all_exchanges(struct remote *r)
 	struct exchange *x;
 
 	while ((x = TAILQ_FIRST(&r->exchanges)))
-		exchange_drop(x);
+		exchange_free(x);
 }
 
 int remote_serve(void)

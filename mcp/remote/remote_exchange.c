@@ -100,7 +100,7 @@ static void forward_streamed_message(struct exchange *stream, json_t *message)
 			continue;
 		x->answered = true;
 		if (x->awaits)
-			exchange_drop(x);
+			exchange_free(x);
 		break;
 	}
 	write_to_client(stream->remote, message);
@@ -199,7 +199,7 @@ static size_t on_response_header(char *bytes, size_t one, size_t n, void *owner)
 
 /* --- its end --- */
 
-void exchange_drop(struct exchange *x)
+void exchange_free(struct exchange *x)
 {
 	curl_multi_remove_handle(x->remote->multi, x->easy);
 	curl_easy_cleanup(x->easy);
@@ -250,7 +250,7 @@ void exchange_on_transfer_end(struct exchange *x, CURLcode code)
 	char text[CURL_ERROR_SIZE + 40];
 
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (sse_begin_fallback(x, code, status))
+	if (sse_start_fallback(x, code, status))
 		return;
 	if (x->is_stream) {
 		sse_on_stream_end(x, code, status);
@@ -270,7 +270,7 @@ void exchange_on_transfer_end(struct exchange *x, CURLcode code)
 	}
 	if (strcmp(x->method, "notifications/initialized") == 0 && status >= 200 && status < 300 && !x->remote->listens && x->remote->sse.state == SSE_NO)
 		x->remote->listens_at_ms = 1;
-	exchange_drop(x);
+	exchange_free(x);
 }
 
 void exchange_fail(struct exchange *x, const char *why)
@@ -282,7 +282,7 @@ void exchange_fail(struct exchange *x, const char *why)
 		forward_messages(x, x->data, x->len);
 	snprintf(text, sizeof text, "HTTP status %ld without an answer; %s", x->refused_with, why);
 	write_failure_to_client(x, RPC_NO_ANSWER, x->is_refused ? text : why);
-	exchange_drop(x);
+	exchange_free(x);
 }
 
 /* --- its beginning --- */
@@ -375,7 +375,7 @@ static struct exchange *exchange_start_transfer(struct exchange *x, const json_t
 	if (x->easy && append_request_headers(x, params) && set_curl_options(x) && (x->is_held || curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK))
 		return x;
 	write_failure_to_client(x, RPC_NO_ANSWER, "out of memory");
-	exchange_drop(x);
+	exchange_free(x);
 	return NULL;
 }
 
@@ -394,7 +394,7 @@ static void drop_oldest_answered(struct remote *r)
 			n++;
 		}
 	if (n > ANSWERED_MAX)
-		exchange_drop(oldest);
+		exchange_free(oldest);
 }
 
 struct exchange *exchange_post(struct remote *r, const struct rpc_message *message, char *line)
@@ -435,5 +435,5 @@ void exchange_send_held(struct exchange *x)
 	if (curl_easy_setopt(x->easy, CURLOPT_URL, post_url(x->remote)) == CURLE_OK && curl_multi_add_handle(x->remote->multi, x->easy) == CURLM_OK)
 		return;
 	write_failure_to_client(x, RPC_NO_ANSWER, "out of memory");
-	exchange_drop(x);
+	exchange_free(x);
 }

@@ -37,4 +37,4 @@ void exchange_fail(struct exchange *x, const char *why);
 /* libcurl has finished the transfer. The exchange is freed, unless it is held or its answer comes on the stream of HTTP+SSE. */
 void exchange_on_transfer_end(struct exchange *x, CURLcode code);
 /* Frees the exchange and aborts its transfer; nothing more of its answer is written. */
-void exchange_drop(struct exchange *x);
+void exchange_free(struct exchange *x);

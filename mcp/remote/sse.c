@@ -82,7 +82,7 @@ void sse_done(struct remote *r)
 
 /* --- what becomes of an exchange --- */
 
-bool sse_begin_fallback(struct exchange *x, CURLcode code, long status)
+bool sse_start_fallback(struct exchange *x, CURLcode code, long status)
 {
 	struct remote *r = x->remote;
 

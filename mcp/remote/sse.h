@@ -29,7 +29,7 @@ void sse_set_endpoint(struct remote *r, const char *text, size_t len);
 void sse_done(struct remote *r);
 
 /* libcurl has finished a transfer. true: the exchange is kept, because HTTP+SSE is tried now, or because its answer comes on the stream. */
-bool sse_begin_fallback(struct exchange *x, CURLcode code, long status);
+bool sse_start_fallback(struct exchange *x, CURLcode code, long status);
 bool sse_await_answer(struct exchange *x, long status);
 void sse_on_stream_end(const struct exchange *stream, CURLcode code, long status);
 

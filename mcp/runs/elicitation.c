@@ -63,7 +63,7 @@ static void elicitation_cancel_sent(struct execution *x)
 	struct elicitation *e  = &x->elicitation;
 	json_t             *id = json_string(e->request.id);
 
-	client_request_forget(&e->request, x->mcp);
+	client_request_detach(&e->request, x->mcp);
 	if (e->call)
 		call_notify(
 			e->call, "notifications/cancelled",
@@ -191,6 +191,6 @@ void elicitation_apply_answers(struct execution *x, const json_t *responses)
 		if (parse_consent_answer(response, &answer))
 			tool_bridge_set_consent(&x->tools.bridge, number, answer, NULL);
 		else
-			tool_bridge_count_wrong_answer(&x->tools.bridge, number);
+			tool_bridge_deny_at_second_unclear_consent(&x->tools.bridge, number);
 	}
 }

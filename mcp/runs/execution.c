@@ -36,7 +36,7 @@ static void execution_close(struct execution *x)
 	run_client_close(&x->run);
 	execution_close_fds(x);
 	transfer_close(&x->transfer);
-	queued_call_end(&x->queued);
+	queued_call_done(&x->queued);
 	run_tools_close(&x->tools);
 	elicitation_withdraw(x);
 }
@@ -63,7 +63,7 @@ static bool execution_is_wanted(const struct execution *x)
 }
 
 /* Closes everything, then calls the waiters; each of them leaves inside of its ended(). */
-static void execution_end(struct execution *x)
+static void execution_close_and_report(struct execution *x)
 {
 	struct waiter *a, *next, last = { 0 }; /* of this function: x is not freed when the others have left */
 
@@ -85,16 +85,16 @@ static void execution_end(struct execution *x)
 static void execution_fail(struct execution *x, const char *code, const char *field, const char *text)
 {
 	failure_set(&x->failure, code, field, text);
-	execution_end(x);
+	execution_close_and_report(x);
 }
 
 /* --- stopping --- */
 
-void execution_cancel(struct execution *x, const char *reason)
+void execution_request_cancel(struct execution *x, const char *reason)
 {
 	if (x->run.cancelled || x->run.state == RUN_OVER)
 		return;
-	run_client_cancel(&x->run, reason);
+	run_client_interrupt_or_cancel(&x->run, reason);
 	/* tool calls of a program that is being killed must not be done, even if a person allows one now */
 	run_tools_close(&x->tools);
 	if (!*x->run.id && !run_client_is_sent(&x->run))
@@ -114,7 +114,7 @@ void execution_remove_waiter(struct execution *x, struct waiter *a)
 	if (x->run.state == RUN_OVER)
 		execution_free(x);
 	else
-		execution_cancel(x, "cancelled");
+		execution_request_cancel(x, "cancelled");
 }
 
 /* --- tools --- */
@@ -146,7 +146,7 @@ static void execution_on_started(void *owner, int fd[RUN_STREAMS])
 	metrics_run_started(x->mcp->metrics);
 }
 
-/* A flood of output has cancelled it: as in execution_cancel(). */
+/* A flood of output has cancelled it: as in execution_request_cancel(). */
 static void execution_on_output(void *owner, struct run_pipe *p)
 {
 	struct execution *x = owner;
@@ -204,7 +204,7 @@ static void execution_on_ended(void *owner, const json_t *event)
 	if (x->run.state == RUN_WAITS) /* the gauge counts started runs, and metrics_run_ended() takes one away */
 		metrics_run_started(x->mcp->metrics);
 	metrics_run_ended(x->mcp->metrics, json_string_value(json_object_get(x->record, "exit_reason")), x->profile);
-	execution_end(x);
+	execution_close_and_report(x);
 }
 
 static void execution_on_refused(void *owner, const json_t *answer)

@@ -111,7 +111,7 @@ struct execution_request {
 	const char *principal;
 	struct named_session *session; /* it is a call in this session; NULL: it gets a jail of its own */
 	uint64_t    timeout_ms; /* how long it waits for earlier calls in the session */
-	char       *files;      /* what is put before it runs, see session_files_begin(); taken over; NULL: none */
+	char       *files;      /* what is put before it runs, see session_files_start(); taken over; NULL: none */
 	size_t      files_len;
 };
 
@@ -128,7 +128,7 @@ must_use struct execution *execution_start(struct mcp *m, const struct execution
 void execution_add_waiter(struct execution *x, struct waiter *a);
 /* If this was the last waiter and the execution is not kept, it is cancelled, or freed if it has ended. */
 void execution_remove_waiter(struct execution *x, struct waiter *a);
-void execution_cancel(struct execution *x, const char *reason);
+void execution_request_cancel(struct execution *x, const char *reason);
 
 /*
  * The last line of its stdout so far, even if it is incomplete; of stderr if stdout has none; or "".

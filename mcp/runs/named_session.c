@@ -107,7 +107,7 @@ static void session_pump(void *owner)
 
 /* --- its end --- */
 
-static void session_fail(struct named_session *s, const char *code, const char *field, const char *text)
+static void named_session_fail(struct named_session *s, const char *code, const char *field, const char *text)
 {
 	run_client_close(&s->run);
 	s->state = named_session_is_over(s) ? SESSION_OVER : SESSION_CLOSED;
@@ -121,18 +121,18 @@ static void session_open(struct named_session *s)
 
 	s->state = SESSION_OPENS;
 	if (run_client_ask(&s->run, s->message, s->ro_fd, s->ro_fds, &e) < 0)
-		session_fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
+		named_session_fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
 /* An open one has ended. */
-static void session_lost(struct named_session *s, const char *reason)
+static void named_session_on_lost(struct named_session *s, const char *reason)
 {
 	loop_timer_clear(&s->mcp->loop, &s->late_end);
 	metrics_session_ended(s->mcp->metrics);
 	*s->id     = 0;
 	s->lost_ms = loop_now_ms();
 	snprintf(s->lost, sizeof s->lost, "%s", *reason ? reason : "brigd has ended it");
-	session_fail(s, "not_found", "session", s->lost);
+	named_session_fail(s, "not_found", "session", s->lost);
 	if (s->state == SESSION_OVER)
 		return;
 	session_refuse_waiting(s, false);
@@ -142,7 +142,7 @@ static void session_lost(struct named_session *s, const char *reason)
 
 static void session_on_late_end(void *owner)
 {
-	session_lost(owner, "");
+	named_session_on_lost(owner, "");
 }
 
 /* Its end is on its way, with the reason. */
@@ -160,7 +160,7 @@ static void session_send_close(struct named_session *s)
 	brigd_link_send(s->mcp->brigd_link, json_pack("{ss ss}", "op", "close", "session", s->id));
 }
 
-void named_session_end(struct named_session *s)
+void named_session_request_close(struct named_session *s)
 {
 	if (s->state == SESSION_OPEN)
 		session_send_close(s);
@@ -195,9 +195,9 @@ static void session_on_ended(void *owner, const json_t *event)
 		   *why              = member_text(record, "session_end");
 
 	if (*s->id)
-		session_lost(s, *why ? why : words);
+		named_session_on_lost(s, *why ? why : words);
 	else
-		session_fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
+		named_session_fail(s, "unavailable", NULL, *words ? words : "The session could not be opened");
 }
 
 /*
@@ -216,7 +216,7 @@ static void session_on_refused(void *owner, const json_t *answer)
 		return;
 	metrics_count_refused(s->mcp->metrics, code);
 	if (strcmp(code, denial_code_name(DENIAL_unknown_request)) == 0) {
-		session_fail(
+		named_session_fail(
 			s, "denied", "session",
 			"there are none here: the brigd that serves is of an older release; leave the argument out");
 		return;
@@ -224,12 +224,12 @@ static void session_on_refused(void *owner, const json_t *answer)
 	if (denial_parse_index(field, "env", &i))
 		variable = json_string_value(json_array_get(json_object_get(s->message, "env"), i));
 	if (!variable) {
-		session_fail(s, code, field, member_text(error, "message"));
+		named_session_fail(s, code, field, member_text(error, "message"));
 		return;
 	}
 	snprintf(words, sizeof words, "%.*s: %s", (int)strcspn(variable, "="), variable, member_text(error, "message"));
 	text_make_plain(words);
-	session_fail(s, code, "env", words);
+	named_session_fail(s, code, "env", words);
 }
 
 static void session_on_disconnect(void *owner, const struct err *why)
@@ -237,9 +237,9 @@ static void session_on_disconnect(void *owner, const struct err *why)
 	struct named_session *s = owner;
 
 	if (*s->id)
-		session_lost(s, "brigd was restarted");
+		named_session_on_lost(s, "brigd was restarted");
 	else
-		session_fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
+		named_session_fail(s, why->kind == ERR_MISSING ? "missing" : "lost", NULL, why->text);
 }
 
 static const struct run_events events_of_session = {
@@ -297,7 +297,7 @@ bool named_sessions_are_offered(const struct settings *s)
 }
 
 /* A session of the owner that is not over; name: NULL: any. */
-static struct named_session *session_find(struct mcp *m, const char *owner, const char *name)
+static struct named_session *named_session_find_live(struct mcp *m, const char *owner, const char *name)
 {
 	struct named_session *s;
 
@@ -308,12 +308,12 @@ static struct named_session *session_find(struct mcp *m, const char *owner, cons
 }
 
 /* Each search begins at the first one, as the end of one may end others. */
-void named_sessions_end_all(struct mcp *m, const char *owner)
+void named_sessions_request_close_all(struct mcp *m, const char *owner)
 {
 	struct named_session *s;
 
-	while ((s = session_find(m, owner, NULL)))
-		named_session_end(s);
+	while ((s = named_session_find_live(m, owner, NULL)))
+		named_session_request_close(s);
 }
 
 static const char *session_owner_of(const struct call *c)
@@ -350,7 +350,7 @@ const char *named_session_parse_argument(const json_t *arguments, struct err *e)
 
 struct named_session *named_session_find(const struct call *c, const char *name)
 {
-	return session_find(c->mcp, session_owner_of(c), name);
+	return named_session_find_live(c->mcp, session_owner_of(c), name);
 }
 
 struct named_session *named_session_find_open(const struct call *c, const char *name, struct err *e)

@@ -94,7 +94,7 @@ void                   named_sessions_destroy(struct named_sessions *all); /* no
 bool named_sessions_are_offered(const struct settings *s);
 
 /* Ends all sessions of this owner. */
-void named_sessions_end_all(struct mcp *m, const char *owner);
+void named_sessions_request_close_all(struct mcp *m, const char *owner);
 
 /* --- the argument session of a call --- */
 
@@ -129,5 +129,5 @@ void named_session_leave(struct session_use *u); /* may be called if u uses none
 /* brigd has answered that it knows no session of this id any more. */
 void named_session_set_gone(struct named_session *s, const char *id);
 /* The client ends it: brigd ends calls under way, uses that wait are refused. It is freed soon. */
-void named_session_end(struct named_session *s);
+void named_session_request_close(struct named_session *s);
 bool named_session_is_over(const struct named_session *s);

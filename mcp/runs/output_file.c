@@ -66,7 +66,7 @@ static void output_put_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	session_files_stop(&w->files);
+	session_files_done(&w->files);
 	outcome_done(&w->outcome);
 	free(w);
 }
@@ -112,5 +112,5 @@ void output_file_put(struct call *c, struct named_session *s, struct output_file
 	*o = (struct outcome){ 0 };
 	c->work   = w;
 	c->cancel = output_put_free;
-	session_files_begin(&w->files, s, files->bytes, files->len, &events, w);
+	session_files_start(&w->files, s, files->bytes, files->len, &events, w);
 }

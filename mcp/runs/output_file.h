@@ -9,7 +9,7 @@
 #include "outcome.h"
 
 struct output_files {
-	char  *bytes; /* as session_files_begin() wants it */
+	char  *bytes; /* as session_files_start() wants it */
 	size_t len;
 };
 

@@ -14,10 +14,10 @@ static char *cache_key_of(const char *what, const char *name, char *buf)
 	return buf;
 }
 
-void profile_info_forget(struct profile_question *f)
+void profile_info_detach(struct profile_question *f)
 {
 	if (f->mcp)
-		brigd_link_forget(f->mcp->brigd_link, &f->question);
+		brigd_link_detach(f->mcp->brigd_link, &f->question);
 	json_decref(f->message);
 	f->message = NULL;
 }
@@ -25,7 +25,7 @@ void profile_info_forget(struct profile_question *f)
 /* known() may free f: it is not touched afterwards. */
 static void profile_info_deliver(struct profile_question *f, const json_t *reply, const struct err *why)
 {
-	profile_info_forget(f);
+	profile_info_detach(f);
 	f->known(f->owner, reply, why);
 }
 

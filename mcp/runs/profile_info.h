@@ -22,7 +22,7 @@ struct profile_question {
 
 /* what: "hello", or "explain" with a profile's name. */
 void profile_info_ask(struct profile_question *f, struct mcp *m, const char *what, const char *profile);
-void profile_info_forget(struct profile_question *f); /* may be called after known() */
+void profile_info_detach(struct profile_question *f); /* may be called after known() */
 
 /* Names of the layers that were in force in the last run of that profile; NULL before the first. Borrowed. */
 const json_t *profile_info_isolation(const struct mcp *m, const char *profile);

@@ -42,7 +42,7 @@ static void roots_resume_calls(struct roots *r)
 {
 	struct waiting_call *w;
 
-	client_request_forget(&r->request, r->mcp);
+	client_request_detach(&r->request, r->mcp);
 	loop_timer_clear(&r->mcp->loop, &r->late);
 	ro_folders_close(&r->offered);
 	r->state = ROOTS_KNOWN;
@@ -139,7 +139,7 @@ static void roots_request_list(struct roots *r, struct call *c)
 
 /* --- calls --- */
 
-static void waiting_call_cancel(struct call *c)
+static void waiting_call_remove_and_free(struct call *c)
 {
 	struct waiting_call *w = c->work;
 
@@ -158,7 +158,7 @@ bool roots_wait_for_list(struct call *c, void (*go)(struct call *c))
 	*w = (struct waiting_call){ .roots = r, .call = c, .go = go };
 	TAILQ_INSERT_TAIL(&r->waiters, w, link);
 	c->work   = w;
-	c->cancel = waiting_call_cancel;
+	c->cancel = waiting_call_remove_and_free;
 	if (r->state == ROOTS_UNKNOWN)
 		roots_request_list(r, c);
 	return true;
@@ -170,7 +170,7 @@ void roots_invalidate(struct mcp *m)
 
 	if (!r)
 		return;
-	client_request_forget(&r->request, m);
+	client_request_detach(&r->request, m);
 	loop_timer_clear(&m->loop, &r->late);
 	ro_folders_close(&r->offered);
 	ro_folders_replace_roots(&m->shown, &r->offered);
@@ -195,7 +195,7 @@ void roots_destroy(struct roots *r)
 {
 	if (!r)
 		return;
-	client_request_forget(&r->request, r->mcp);
+	client_request_detach(&r->request, r->mcp);
 	loop_timer_clear(&r->mcp->loop, &r->late);
 	ro_folders_close(&r->offered);
 	free(r);

@@ -12,7 +12,7 @@ enum { FILES_TIMEOUT_MS = 60 * 1000 }; /* the sender is in the jail, and may nev
 
 /* --- files --- */
 
-void session_files_stop(struct session_files *f)
+void session_files_done(struct session_files *f)
 {
 	if (!f->mcp)
 		return;
@@ -60,7 +60,7 @@ static void session_files_on_refused(void *owner, const struct failure *why)
 	session_files_on_end(owner, &e);
 }
 
-void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len,
+void session_files_start(struct session_files *f, struct named_session *s, char *out, size_t out_len,
 			 const struct transfer_events *events, void *owner)
 {
 	static const struct session_events in_session = { .ready   = session_files_on_ready,
@@ -76,12 +76,12 @@ void session_files_begin(struct session_files *f, struct named_session *s, char 
 
 /* --- calls --- */
 
-void queued_call_end(struct queued_call *q)
+void queued_call_done(struct queued_call *q)
 {
 	if (!q->mcp)
 		return;
 	loop_timer_clear(&q->mcp->loop, &q->late);
-	session_files_stop(&q->puts);
+	session_files_done(&q->puts);
 	named_session_leave(&q->use);
 	free(q->files);
 	q->files = NULL;
@@ -93,7 +93,7 @@ static void queued_call_fail(struct queued_call *q, const char *code, const char
 	struct failure f;
 
 	failure_set(&f, code, field, text);
-	queued_call_end(q);
+	queued_call_done(q);
 	q->events->refused(q->owner, &f);
 }
 
@@ -147,7 +147,7 @@ static void queued_call_on_put(void *owner, const struct err *why)
 		queued_call_fail(q, "unavailable", "files", why ? why->text : q->left_out);
 		return;
 	}
-	session_files_stop(&q->puts);
+	session_files_done(&q->puts);
 	queued_call_set_ready(q);
 }
 
@@ -173,14 +173,14 @@ static void queued_call_on_ready(void *owner)
 		return;
 	}
 	memcpy(copy, q->files, q->files_len);
-	session_files_begin(&q->puts, s, copy, q->files_len, &events, q);
+	session_files_start(&q->puts, s, copy, q->files_len, &events, q);
 }
 
 static void queued_call_on_refused(void *owner, const struct failure *f)
 {
 	struct queued_call *q = owner;
 
-	queued_call_end(q);
+	queued_call_done(q);
 	q->events->refused(q->owner, f);
 }
 

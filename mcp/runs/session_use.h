@@ -21,12 +21,12 @@ struct session_files {
 
 /*
  * Takes out over: two lists of entries, each with its end, that are sent: first the files to put, then the requests.
- * events->ended() comes later, once; it must call session_files_stop(). f must not move.
+ * events->ended() comes later, once; it must call session_files_done(). f must not move.
  */
-void session_files_begin(struct session_files *f, struct named_session *s, char *out, size_t out_len,
+void session_files_start(struct session_files *f, struct named_session *s, char *out, size_t out_len,
 			 const struct transfer_events *events, void *owner);
 /* No function of events is called any more. May be called on one that is zero, or stopped. */
-void session_files_stop(struct session_files *f);
+void session_files_done(struct session_files *f);
 
 enum { QUEUED_BEHIND_MAX = 120 };
 
@@ -48,15 +48,15 @@ struct queued_call {
 	char                         id[RUN_ID_LEN + 1];  /* of the session; brigd's; valid in ready() and later */
 	char                         run[RUN_ID_LEN + 1]; /* the run that it began; "": none yet */
 	int64_t                      begun_ms; /* when that was */
-	char                         session[PROTOCOL_NAME_MAX + 1]; /* its name; valid after queued_call_end(), too */
-	/* why an earlier session of this name is gone, or ""; valid after queued_call_end(), too */
+	char                         session[PROTOCOL_NAME_MAX + 1]; /* its name; valid after queued_call_done(), too */
+	/* why an earlier session of this name is gone, or ""; valid after queued_call_done(), too */
 	char                         lost[300];
 	const struct session_events *events;
 	void                        *owner;
 };
 
 /*
- * files: see session_files_begin(); taken over; NULL: none. events are called later, not within this call. q must not
+ * files: see session_files_start(); taken over; NULL: none. events are called later, not within this call. q must not
  * move.
  */
 void queued_call_start(struct queued_call *q, struct named_session *s, char *files, size_t files_len,
@@ -70,4 +70,4 @@ char *queued_call_print_blocker(const struct queued_call *q, char *buf, size_t l
 /* brigd has refused the run with this error. true: because it knows no such session; the call waits for a new one. */
 bool queued_call_retry(struct queued_call *q, const json_t *error);
 /* It leaves the session, or the queue. May be called twice, and on one that is zero. */
-void queued_call_end(struct queued_call *q);
+void queued_call_done(struct queued_call *q);

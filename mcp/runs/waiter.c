@@ -23,9 +23,9 @@ struct visit {
 	struct loop_timer     wait, progress;
 };
 
-static void visit_end(struct visit *v)
+static void visit_detach_and_free(struct visit *v)
 {
-	client_request_forget(&v->request, v->call->mcp);
+	client_request_detach(&v->request, v->call->mcp);
 	loop_timer_clear(&v->call->mcp->loop, &v->wait);
 	loop_timer_clear(&v->call->mcp->loop, &v->progress);
 	v->call->cancel = NULL;
@@ -35,7 +35,7 @@ static void visit_end(struct visit *v)
 }
 
 /* The call ends with a question, and the client calls again (call_resume_wait()): until then the run must be kept. */
-static bool visit_keep_run(struct visit *v)
+static bool visit_give_run_handle(struct visit *v)
 {
 	bool lent = !*v->execution->handle;
 
@@ -49,7 +49,7 @@ static void visit_end_with_result(struct visit *v, json_t *result)
 {
 	struct call *c = v->call;
 
-	visit_end(v);
+	visit_detach_and_free(v);
 	call_answer_result(c, result);
 }
 
@@ -69,7 +69,7 @@ static void visit_end_with_outcome(struct visit *v)
 	if (x->record)
 		profile_info_set_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
 	session = output_file_build(&files, c, &o, x);
-	visit_end(v);
+	visit_detach_and_free(v);
 	if (session)
 		output_file_put(c, session, &files, &o, &answer_form);
 	else if (!missing_module_answer_later(c, &o, &answer_form))
@@ -100,7 +100,7 @@ static void visit_on_host_timeout(void *owner)
 {
 	struct visit *v = owner;
 
-	client_request_forget(&v->request, v->call->mcp);
+	client_request_detach(&v->request, v->call->mcp);
 	visit_set_host_answer(v, false);
 }
 
@@ -121,7 +121,7 @@ static bool visit_ask_about_host(struct visit *v)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)s->ask_timeout_ms);
 		return true;
 	}
-	if (!visit_keep_run(v)) {
+	if (!visit_give_run_handle(v)) {
 		*x->host = 0;
 		return false;
 	}
@@ -145,13 +145,13 @@ static void visit_on_wait_over(void *owner)
 		visit_end_with_outcome(v);
 }
 
-static void visit_cancel(struct call *c)
+static void visit_cancel_and_free(struct call *c)
 {
 	struct visit *v = c->work;
 
 	if (client_request_waits(&v->request))
 		*v->execution->host = 0;
-	visit_end(v);
+	visit_detach_and_free(v);
 }
 
 /* --- a person is asked about a call of a tool --- */
@@ -166,7 +166,7 @@ static bool visit_on_tool_question(void *owner, struct execution *x)
 		elicitation_send(v->call, x);
 		return true;
 	}
-	if (!visit_keep_run(v))
+	if (!visit_give_run_handle(v))
 		return false;
 	visit_end_with_result(v, elicitation_make_result(v->call, x));
 	return true;
@@ -223,7 +223,7 @@ void call_wait_for_run(struct call *c, struct execution *x, uint64_t wait_ms)
 	v->wait     = (struct loop_timer){ .due = visit_on_wait_over, .owner = v };
 	v->progress = (struct loop_timer){ .due = visit_on_progress, .owner = v };
 	c->work     = v;
-	c->cancel   = visit_cancel;
+	c->cancel   = visit_cancel_and_free;
 	execution_add_waiter(x, &v->waiter);
 	if (x->run.state == RUN_OVER) {
 		visit_on_run_ended(v, x);

@@ -221,7 +221,7 @@ static json_t *run_check_program(struct check *k, struct err *e)
 }
 
 /* Prints the layers that are in force, or those that are missing, without the prefix "missing:". */
-static void show_isolation_layers(struct check *k, const char *what, const json_t *layers, bool missing)
+static void check_print_and_note_layers(struct check *k, const char *what, const json_t *layers, bool missing)
 {
 	static const char head[] = "missing:";
 	char              text[2000] = "";
@@ -252,8 +252,8 @@ static void show_run_results(struct check *k, const json_t *reply, int64_t first
 	print_check_line(k, "brigd", line);
 	print_check_line(k, "program", "print('hello from a jail'); 6 * 7");
 	print_check_line(k, "reply", text ? text : "");
-	show_isolation_layers(k, "in force", json_object_get(reply, "isolation"), false);
-	show_isolation_layers(k, "missing", json_object_get(reply, "isolation"), true);
+	check_print_and_note_layers(k, "in force", json_object_get(reply, "isolation"), false);
+	check_print_and_note_layers(k, "missing", json_object_get(reply, "isolation"), true);
 	snprintf(line, sizeof line, "%lld ms the first time, %lld ms the second", (long long)first_ms,
 		 (long long)second_ms);
 	print_check_line(k, "took", line);

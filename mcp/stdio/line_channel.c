@@ -305,7 +305,7 @@ int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, st
 	return 0;
 }
 
-void line_channel_stop(struct line_channel *l)
+void line_channel_request_stop(struct line_channel *l)
 {
 	l->over = true;
 	set_end_deadline(l);

@@ -31,5 +31,5 @@ struct line_channel {
 /* Takes both descriptors over. l must not move. */
 must_use int line_channel_open(struct line_channel *l, struct mcp *m, int in, int out, struct err *e);
 /* Takes no more requests, and sets mcp->ends soon. May be called twice. */
-void         line_channel_stop(struct line_channel *l);
+void         line_channel_request_stop(struct line_channel *l);
 void         line_channel_close(struct line_channel *l);

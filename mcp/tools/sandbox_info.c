@@ -29,7 +29,7 @@ struct work {
 /* The call may have been answered, and be gone. */
 static void sandbox_info_work_free(struct work *w)
 {
-	profile_info_forget(&w->fact);
+	profile_info_detach(&w->fact);
 	if (w->probe)
 		execution_remove_waiter(w->probe, &w->probed);
 	json_decref(w->hello);
@@ -40,7 +40,7 @@ static void sandbox_info_work_free(struct work *w)
 	free(w);
 }
 
-static void sandbox_info_on_cancel(struct call *c)
+static void sandbox_info_cancel_and_free(struct call *c)
 {
 	struct work *w = c->work;
 
@@ -50,7 +50,7 @@ static void sandbox_info_on_cancel(struct call *c)
 }
 
 /* Answers the call with what is known while it is there; why: it is not known. */
-static void sandbox_info_deliver(struct work *w, const struct err *why)
+static void sandbox_info_deliver_and_free(struct work *w, const struct err *why)
 {
 	struct call                      *c      = w->call;
 	const struct sandbox_info_reader *reader = w->reader;
@@ -77,7 +77,7 @@ static void on_isolation_probe_ended(void *owner, struct execution *x)
 	else
 		w->info.why = json_string(message ? message : "no program could be run");
 	profile_info_set_isolation(w->call->mcp, x->profile, isolation);
-	sandbox_info_deliver(w, NULL);
+	sandbox_info_deliver_and_free(w, NULL);
 }
 
 static void run_isolation_probe(struct work *w)
@@ -92,7 +92,7 @@ static void run_isolation_probe(struct work *w)
 
 	w->probe = execution_start(w->call->mcp, &request, &e);
 	if (!w->probe) {
-		sandbox_info_deliver(w, &e);
+		sandbox_info_deliver_and_free(w, &e);
 		return;
 	}
 	w->probed = (struct waiter){ .ended = on_isolation_probe_ended, .owner = w };
@@ -111,7 +111,7 @@ static void find_isolation_layers(struct work *w)
 		json_array_extend(w->info.isolation, (json_t *)known);
 	else
 		w->info.why = json_incref(json_object_get(json_object_get(w->info.profiles, w->info.preset), "error"));
-	sandbox_info_deliver(w, NULL);
+	sandbox_info_deliver_and_free(w, NULL);
 }
 
 /* --- the profiles, one after the other --- */
@@ -123,7 +123,7 @@ static void on_profile_explained(void *owner, const json_t *reply, const struct 
 	struct work *w = owner;
 
 	if (!reply && why->kind != ERR_BAD_SPEC) {
-		sandbox_info_deliver(w, why);
+		sandbox_info_deliver_and_free(w, why);
 		return;
 	}
 	json_object_set_new(w->info.profiles, w->asked,
@@ -138,7 +138,7 @@ static void ask_about_next_profile(struct work *w)
 	if (!n && w->reader->isolation)
 		find_isolation_layers(w);
 	else if (!n)
-		sandbox_info_deliver(w, NULL);
+		sandbox_info_deliver_and_free(w, NULL);
 	if (!n)
 		return;
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
@@ -159,7 +159,7 @@ static void on_hello_reply(void *owner, const json_t *reply, const struct err *w
 	const json_t *more = json_object_get(reply, "profiles");
 
 	if (!reply) {
-		sandbox_info_deliver(w, why);
+		sandbox_info_deliver_and_free(w, why);
 		return;
 	}
 	w->info.hello = w->hello = json_incref((json_t *)reply);
@@ -187,7 +187,7 @@ void sandbox_info_gather(struct call *c, const struct sandbox_info_reader *reade
 					   .preset    = choice_default_profile(c->mcp->settings) };
 	w->fact   = (struct profile_question){ .known = on_hello_reply, .owner = w };
 	c->work   = w;
-	c->cancel = sandbox_info_on_cancel;
+	c->cancel = sandbox_info_cancel_and_free;
 	profile_info_ask(&w->fact, c->mcp, "hello", NULL);
 }
 

@@ -59,7 +59,7 @@ void    tools_done(struct mcp *m);
  */
 must_use void *tool_work_create(struct call *c, size_t size, void (*cancel)(struct call *));
 /* Frees that work, and answers as tool_answer_text(). text: may belong to the work. */
-void tool_end_work_text(struct call *c, const char *text, bool is_error);
+void tool_end_work_with_text(struct call *c, const char *text, bool is_error);
 
 /* Answers of a tools/call; each ends the call. `content`, `structured` and `data` are taken over. */
 void tool_answer_text(struct call *c, const char *text, bool is_error);

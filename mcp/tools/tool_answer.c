@@ -72,7 +72,7 @@ void *tool_work_create(struct call *c, size_t size, void (*cancel)(struct call *
 	return work;
 }
 
-void tool_end_work_text(struct call *c, const char *text, bool is_error)
+void tool_end_work_with_text(struct call *c, const char *text, bool is_error)
 {
 	char *copy = strdup(text);
 

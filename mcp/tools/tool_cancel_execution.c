@@ -11,7 +11,7 @@ static const struct argument rows[] = {
 };
 /* clang-format on */
 
-/* The run is attended first: one that has not started ends inside of execution_cancel(). */
+/* The run is attended first: one that has not started ends inside of execution_request_cancel(). */
 static void cancel_execution_call(struct call *c, const json_t *given)
 {
 	struct err        e;
@@ -25,7 +25,7 @@ static void cancel_execution_call(struct call *c, const json_t *given)
 		call_wait_for_run(c, x, 0);
 	}
 	if (x && x->run.state != RUN_OVER)
-		execution_cancel(x, "cancelled");
+		execution_request_cancel(x, "cancelled");
 	json_decref(arguments);
 }
 

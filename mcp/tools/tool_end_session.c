@@ -17,7 +17,7 @@ static void end_session_call(struct call *c, const json_t *given)
 	struct named_session *s         = name ? named_session_find_open(c, name, &e) : NULL;
 
 	if (s) {
-		named_session_end(s);
+		named_session_request_close(s);
 		text = json_sprintf("Session '%s' is ended; its variables and files are gone.", name);
 		tool_answer_text(c, json_string_value(text), false);
 		json_decref(text);

@@ -81,7 +81,7 @@ static void execute_work_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	profile_info_forget(&w->fact);
+	profile_info_detach(&w->fact);
 	if (w->check)
 		execution_remove_waiter(w->check, &w->checked);
 	json_decref(w->arguments);

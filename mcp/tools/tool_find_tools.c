@@ -63,7 +63,7 @@ static void on_tools_gathered(void *owner)
 	char         *text  = found_tools_to_text(w->call->mcp->broker, member_text(w->arguments, "query"),
 				 json_is_integer(limit) ? (size_t)json_integer_value(limit) : FOUND);
 
-	tool_end_work_text(w->call, text ? text : "out of memory", !text);
+	tool_end_work_with_text(w->call, text ? text : "out of memory", !text);
 	free(text);
 }
 
@@ -80,7 +80,7 @@ static void find_tools_call(struct call *c, const json_t *given)
 	if (w->arguments)
 		broker_gather_tools(c->mcp->broker, &w->gathering, "");
 	else
-		tool_end_work_text(c, e.text, true);
+		tool_end_work_with_text(c, e.text, true);
 }
 
 const struct tool tool_find_tools = {

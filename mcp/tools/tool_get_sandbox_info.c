@@ -44,7 +44,7 @@ static json_t *allowed_imports_to_json(const struct sandbox_info *s)
 			 sandbox_info_modules_beyond_basic(s, "filesystem"));
 }
 
-static json_t *security_profiles_to_json(const struct sandbox_info *s)
+static json_t *profile_tiers_to_json(const struct sandbox_info *s)
 {
 	json_t *object = json_object();
 
@@ -126,7 +126,7 @@ static void put_readme_keys(json_t *info, const struct mcp *m, const struct sand
 {
 	const json_t *preset = json_object_get(s->profiles, s->preset);
 
-	json_object_set_new(info, "security_profiles", security_profiles_to_json(s));
+	json_object_set_new(info, "security_profiles", profile_tiers_to_json(s));
 	json_object_set_new(
 		info, "resource_limits",
 		json_pack("{so so so}", "timeout", capabilities_seconds_json(run_request_default_wall_ms(m->settings, preset)),

@@ -37,7 +37,7 @@ static void list_files_work_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	session_files_stop(&w->files);
+	session_files_done(&w->files);
 	json_decref(w->arguments);
 	json_decref(w->found);
 	free(w);
@@ -98,7 +98,7 @@ static void on_listing_ended(void *owner, const struct err *why)
 	json_t      *data;
 
 	if (why) {
-		tool_end_work_text(c, why->text, true);
+		tool_end_work_with_text(c, why->text, true);
 		return;
 	}
 	text = as_text ? file_list_to_text(w) : NULL;
@@ -114,7 +114,7 @@ static void on_listing_ended(void *owner, const struct err *why)
 
 /* --- the question --- */
 
-static int list_files_begin(struct work *w, struct err *e)
+static int list_files_start(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read = { .entry = on_listed_file }, .ended = on_listing_ended };
 	const char                         *name   = named_session_parse_argument(w->arguments, e);
@@ -130,7 +130,7 @@ static int list_files_begin(struct work *w, struct err *e)
 
 	if (!out)
 		return -1;
-	session_files_begin(&w->files, s, out, len, &events, w);
+	session_files_start(&w->files, s, out, len, &events, w);
 	return 0;
 }
 
@@ -144,8 +144,8 @@ static void list_files_call(struct call *c, const json_t *given)
 	w->call      = c;
 	w->found     = json_array();
 	w->arguments = arguments_parse(rows, given, NULL, &e);
-	if (!w->arguments || list_files_begin(w, &e) < 0)
-		tool_end_work_text(c, e.text, true);
+	if (!w->arguments || list_files_start(w, &e) < 0)
+		tool_end_work_with_text(c, e.text, true);
 }
 
 const struct tool tool_list_files = {

@@ -59,7 +59,7 @@ static void read_file_work_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	session_files_stop(&w->files);
+	session_files_done(&w->files);
 	json_decref(w->arguments);
 	free(w->data);
 	free(w);
@@ -178,9 +178,9 @@ static void answer_lines_or_refuse(struct work *w)
 
 	if (w->from > w->line - !w->last_is_open && w->from > 1) {
 		snprintf(text, sizeof text, "offset: the file has %" PRIu64 " lines", w->line - !w->last_is_open);
-		tool_end_work_text(w->call, text, true);
+		tool_end_work_with_text(w->call, text, true);
 	} else if (w->len && memchr(w->data, 0, w->len)) {
-		tool_end_work_text(w->call, "offset: the file is not text; leave offset and limit out", true);
+		tool_end_work_with_text(w->call, "offset: the file is not text; leave offset and limit out", true);
 	} else {
 		answer_kept_lines(w);
 	}
@@ -219,19 +219,19 @@ static void on_file_transferred(void *owner, const struct err *why)
 	char         text[300];
 
 	if (why) {
-		tool_end_work_text(w->call, why->text, true);
+		tool_end_work_with_text(w->call, why->text, true);
 	} else if (!w->found) {
 		snprintf(text, sizeof text, "path: \"%.100s\" %s", w->path,
 			 w->left_out ? workspace_file_left_out_text(w->left_out - 1)
 			 : w->below  ? "is a directory; list_files shows what is in it"
 				     : "is not there; list_files shows what is");
-		tool_end_work_text(w->call, text, true);
+		tool_end_work_with_text(w->call, text, true);
 	} else if (w->changed) {
 		snprintf(text, sizeof text,
 			 "path: \"%.100s\" was changed while it was read; read it again when the program that writes "
 			 "it is done",
 			 w->path);
-		tool_end_work_text(w->call, text, true);
+		tool_end_work_with_text(w->call, text, true);
 	} else if (w->from) {
 		answer_lines_or_refuse(w);
 	} else if (!try_answer_image(w)) {
@@ -304,7 +304,7 @@ static bool on_file_bytes(void *owner, const char *bytes, size_t len)
 
 /* --- the question --- */
 
-static int read_file_begin(struct work *w, struct err *e)
+static int read_file_start(struct work *w, struct err *e)
 {
 	static const struct transfer_events events = { .read  = { on_file_entry, on_file_bytes },
 						       .ended = on_file_transferred };
@@ -326,7 +326,7 @@ static int read_file_begin(struct work *w, struct err *e)
 	w->line  = 1;
 	w->limit = (uint64_t)json_integer_value(json_object_get(w->arguments, "limit"));
 	w->from  = json_is_integer(from) ? (uint64_t)json_integer_value(from) : w->limit ? 1 : 0;
-	session_files_begin(&w->files, s, out, len, &events, w);
+	session_files_start(&w->files, s, out, len, &events, w);
 	return 0;
 }
 
@@ -339,8 +339,8 @@ static void read_file_call(struct call *c, const json_t *given)
 		return;
 	w->call      = c;
 	w->arguments = arguments_parse(rows, given, NULL, &e);
-	if (!w->arguments || read_file_begin(w, &e) < 0)
-		tool_end_work_text(w->call, e.text, true);
+	if (!w->arguments || read_file_start(w, &e) < 0)
+		tool_end_work_with_text(w->call, e.text, true);
 }
 
 const struct tool tool_read_file = {

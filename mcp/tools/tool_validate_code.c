@@ -35,7 +35,7 @@ static void validate_work_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	profile_info_forget(&w->fact);
+	profile_info_detach(&w->fact);
 	if (w->check)
 		execution_remove_waiter(w->check, &w->checked);
 	json_decref(w->arguments);
@@ -58,13 +58,13 @@ static void on_profile_explained(void *owner, const json_t *explained, const str
 	struct err   e;
 
 	if (!explained) {
-		tool_end_work_text(w->call, why->text, true);
+		tool_end_work_with_text(w->call, why->text, true);
 		return;
 	}
 	w->checked = (struct waiter){ .ended = on_code_checked, .owner = w };
 	w->check   = findings_start_check(w->call, w->arguments, explained, &w->checked, &e);
 	if (!w->check)
-		tool_end_work_text(w->call, e.text, true);
+		tool_end_work_with_text(w->call, e.text, true);
 }
 
 static void validate_code_call(struct call *c, const json_t *given)
@@ -81,7 +81,7 @@ static void validate_code_call(struct call *c, const json_t *given)
 	if (!json_is_string(code) || run_request_check_code(c->mcp->settings, code, &e) == 0)
 		w->arguments = arguments_parse(rows, given, NULL, &e);
 	if (!w->arguments) {
-		tool_end_work_text(w->call, e.text, true);
+		tool_end_work_with_text(w->call, e.text, true);
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));

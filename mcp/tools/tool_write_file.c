@@ -38,8 +38,8 @@ static void write_file_work_free(struct call *c)
 	struct work *w = c->work;
 
 	c->cancel = NULL;
-	profile_info_forget(&w->fact);
-	session_files_stop(&w->files);
+	profile_info_detach(&w->fact);
+	session_files_done(&w->files);
 	json_decref(w->arguments);
 	json_decref(w->asked);
 	free(w->out);
@@ -65,14 +65,14 @@ static void on_file_written(void *owner, const struct err *why)
 	json_t      *text;
 
 	if (why) {
-		tool_end_work_text(w->call, why->text, true);
+		tool_end_work_with_text(w->call, why->text, true);
 		return;
 	}
 	if (w->left_out)
 		text = json_sprintf("path: \"%s\" %s", path, workspace_file_left_out_text(w->left_out - 1));
 	else
 		text = json_sprintf("Written: %s, in session '%s'.", path, w->session);
-	tool_end_work_text(w->call, json_string_value(text), w->left_out > 0);
+	tool_end_work_with_text(w->call, json_string_value(text), w->left_out > 0);
 	json_decref(text);
 }
 
@@ -88,11 +88,11 @@ static void on_profile_explained(void *owner, const json_t *reply, const struct 
 	char                               *out    = w->out;
 
 	if (!s) {
-		tool_end_work_text(w->call, e.text, true);
+		tool_end_work_with_text(w->call, e.text, true);
 		return;
 	}
 	w->out = NULL;
-	session_files_begin(&w->files, s, out, w->out_len, &events, w);
+	session_files_start(&w->files, s, out, w->out_len, &events, w);
 }
 
 /* --- the arguments --- */
@@ -128,7 +128,7 @@ static void write_file_call(struct call *c, const json_t *given)
 	w->call   = c;
 	w->fact   = (struct profile_question){ .known = on_profile_explained, .owner = w };
 	if (write_file_parse_arguments(w, given, &e) < 0)
-		tool_end_work_text(w->call, e.text, true);
+		tool_end_work_with_text(w->call, e.text, true);
 	else
 		profile_info_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
 }

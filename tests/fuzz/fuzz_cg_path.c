@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_about(text, !*controllers[i] || cg_list_has(text, controllers[i]) == is_a_word(text, controllers[i]));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		must(cg_key_value(text, keys[i]) >= -1);
+		must(cg_find_key_value(text, keys[i]) >= -1);
 	must(cg_device_sum(text, "rbytes=") >= -1);
 	free(text);
 	return 0;

@@ -33,7 +33,7 @@ static void must_be_sound(const struct net_rule *r)
 
 	net_rule_print(r, text);
 	must_about(text, text_is_plain(text) && read_rule(text, &again) && memcmp(&again, r, sizeof again) == 0);
-	must_about(text, net_rules_are_sound(&rules) && net_rule_covers(r, r));
+	must_about(text, net_rules_are_sound(&rules) && net_rule_includes(r, r));
 }
 
 /* What the inner one matches the outer one matches. */
@@ -41,7 +41,7 @@ static void must_cover(const struct net_rule *outer, const struct net_rule *inne
 {
 	struct net_target at_host = target_of(inner, host), at_own = target_of(inner, inner->host);
 
-	if (!net_rule_covers(outer, inner))
+	if (!net_rule_includes(outer, inner))
 		return;
 	if (net_rule_matches(inner, &at_host))
 		must_about(host, net_rule_matches(outer, &at_host));

@@ -25,7 +25,7 @@ static bool pass(const char *bytes, size_t len, size_t pace)
 	bool                ok = true;
 
 	made_len = 0;
-	reply_begin(&r, &config, "shop.example", 443, false, len % 2);
+	reply_init(&r, &config, "shop.example", 443, false, len % 2);
 	while (ok && !r.is_done && (have < len || taken || out_len)) {
 		char *out = malloc(have + pace - from + REPLY_ROOM), *in;
 

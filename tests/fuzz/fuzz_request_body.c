@@ -30,7 +30,7 @@ static struct made make(const struct request_head *h, const char *bytes, size_t 
 	size_t              taken = 1, made = 1;
 
 	must(m.at && out_max >= REQUEST_BODY_ROOM);
-	request_body_begin(&b, h);
+	request_body_init(&b, h);
 	for (size_t have = 0; m.is_good && !b.is_done && (have < len || taken || made);) {
 		struct span in;
 		char       *out = malloc(out_max); /* a step too far is seen */

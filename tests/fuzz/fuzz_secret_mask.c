@@ -25,7 +25,7 @@ static size_t mask(const uint8_t *data, size_t size, uint8_t how, char *ret)
 	static struct secret_mask m;
 	size_t                    len = 0;
 
-	secret_mask_begin(&m, &config, "shop.example", 443);
+	secret_mask_init(&m, &config, "shop.example", 443);
 	for (size_t from = 0, n; from < size; from += n) {
 		char *in, *out;
 
@@ -43,7 +43,7 @@ static size_t mask(const uint8_t *data, size_t size, uint8_t how, char *ret)
 		free(in);
 		free(out);
 	}
-	len += secret_mask_end(&m, ret + len);
+	len += secret_mask_finish(&m, ret + len);
 	return len;
 }
 

@@ -34,11 +34,11 @@ int main(void)
 	tap_ok(cg_list_has("cpuset cpu io memory\n", "cpu") && cg_list_has("rw,cpu,cpuacct", "cpuacct"), "a word of a list is found");
 	tap_ok(cg_list_has("memory", "memory") && cg_list_has(" \n memory", "memory"), "a word alone is a list");
 	tap_ok(!cg_list_has("cpuset cpuacct", "cpu") && !cg_list_has("", "cpu"), "a part of a word is not found");
-	tap_ok(cg_key_value("low 1\noom 2\noom_kill 3\n", "oom_kill") == 3, "a counter is found by its whole key");
-	tap_ok(cg_key_value("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill") == 1, "a longer key is another counter");
-	tap_ok(cg_key_value("max 3", "min") == -1, "a counter that is not there is -1, not 0");
+	tap_ok(cg_find_key_value("low 1\noom 2\noom_kill 3\n", "oom_kill") == 3, "a counter is found by its whole key");
+	tap_ok(cg_find_key_value("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill") == 1, "a longer key is another counter");
+	tap_ok(cg_find_key_value("max 3", "min") == -1, "a counter that is not there is -1, not 0");
 	tap_ok(cg_device_sum("8:0 rbytes=10 wbytes=1\n8:16 rbytes=5 wbytes=2\n", "rbytes=") == 15, "bytes are added over devices");
-	tap_ok(cg_key_value("oom_kill -7\n", "oom_kill") == -1, "a counter below nothing is no counter");
+	tap_ok(cg_find_key_value("oom_kill -7\n", "oom_kill") == -1, "a counter below nothing is no counter");
 	tap_ok(cg_device_sum("8:0 rbytes=9223372036854775807\n8:16 rbytes=1\n", "rbytes=") == -1, "a sum that no figure holds is no sum");
 	tap_ok(cg_device_sum("", "rbytes=") == 0, "no device has read nothing");
 	return tap_done();

@@ -42,7 +42,7 @@ static void world_init(struct world *w)
 	client_init(&w->a, "a");
 	client_init(&w->b, "b");
 	if (mcp_open(&w->mcp, &w->settings, &e) < 0 || rpc_parse(&message, json, strlen(json), &refused) < 0 ||
-	    !(w->call = call_begin(&w->mcp, &w->a.channel, NULL, &message, REVISION_LEGACY_NEWEST)))
+	    !(w->call = call_create(&w->mcp, &w->a.channel, NULL, &message, REVISION_LEGACY_NEWEST)))
 		exit(1);
 }
 
@@ -113,7 +113,7 @@ static void check_answered(void)
 	tap_ok(other.answers == 1 && other.said == 7 && one.answers == 0, "an answer is that of the request that it names");
 	answer(&w, &w.a, sent_id(&w.a, 1), 8);
 	tap_ok(other.answers == 1 && !client_request_waits(&other.request), "a second answer is not heard");
-	client_request_forget(&one.request, &w.mcp);
+	client_request_detach(&one.request, &w.mcp);
 	world_done(&w);
 }
 
@@ -130,10 +130,10 @@ static void check_others(void)
 	answer(&w, &w.a, "", 1);
 	answer(&w, &w.a, "brig-", 1);
 	tap_ok(one.answers == 0 && client_request_waits(&one.request), "another principal cannot answer even with the id, nor this one without it");
-	client_request_forget(&one.request, &w.mcp);
+	client_request_detach(&one.request, &w.mcp);
 	answer(&w, &w.a, id, 1);
 	tap_ok(one.answers == 0 && TAILQ_EMPTY(&w.mcp.client_requests), "the answer to a request that was forgotten is not heard");
-	client_request_forget(&one.request, &w.mcp);
+	client_request_detach(&one.request, &w.mcp);
 	world_done(&w);
 }
 

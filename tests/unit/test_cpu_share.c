@@ -10,7 +10,7 @@ static int64_t worked(uint64_t milli)
 	struct cpu_share s;
 	int64_t          now = 0, work = 0;
 
-	cpu_share_begin(&s, now);
+	cpu_share_init(&s, now);
 	while (now < 60 * 1000 * ms) {
 		now += ms;
 		work++;
@@ -36,7 +36,7 @@ static void one_that_rests(void)
 {
 	struct cpu_share s;
 
-	cpu_share_begin(&s, 0);
+	cpu_share_init(&s, 0);
 	tap_ok(cpu_share_spend(&s, 250, 40 * ms, 40 * ms) == 0, "a burst does not wait");
 	tap_ok(cpu_share_spend(&s, 250, 80 * ms, 40 * ms) > 0, "two in a row do");
 	tap_ok(cpu_share_spend(&s, 250, 3600 * 1000 * ms, 50 * ms) == 0 && cpu_share_spend(&s, 250, 3600 * 1000 * ms, 4 * ms) == 17,

@@ -67,7 +67,7 @@ static void whole(void)
 	json_text_key(&t, "b");
 	json_text_bool(&t, true);
 	json_text_key(&t, "c");
-	json_text_integer_or_null(&t, -1);
+	json_text_count_or_null(&t, -1);
 	json_text_raw(&t, "}");
 	tap_ok(json_text_finish(&t) == strlen(room), "the length is that of the text");
 	tap_is(room, "{\"a\":[0,1,2],\"b\":true,\"c\":null}", "commas are where they belong");

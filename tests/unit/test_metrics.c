@@ -40,11 +40,11 @@ static void test_counts(void)
 	metrics_run_started(m);
 	metrics_run_started(m);
 	metrics_run_ended(m, "exited", "basic");
-	tap_ok(metrics_running_count(m) == 1, "runs that have not ended are running");
+	tap_ok(metrics_count_running(m) == 1, "runs that have not ended are running");
 	tap_ok(has(m, "brig_mcp_runs_total{exit_reason=\"exited\",profile=\"basic\"} 1\n"), "a run is counted by how it ended and in which profile");
 	metrics_run_ended(m, "exited", "basic");
 	metrics_run_ended(m, "exited", "basic");
-	tap_ok(metrics_running_count(m) == 0, "more ends than starts leave nothing running");
+	tap_ok(metrics_count_running(m) == 0, "more ends than starts leave nothing running");
 	metrics_run_ended(m, NULL, NULL);
 	tap_ok(has(m, "{exit_reason=\"none\",profile=\"none\"} 1\n"), "what has no name is none");
 	metrics_count_refused(m, "busy");
@@ -82,7 +82,7 @@ static void test_nobody_counts(void)
 	metrics_set_ready_cells(NULL, 1);
 	metrics_print(NULL, stdout);
 	metrics_destroy(NULL);
-	tap_ok(metrics_running_count(NULL) == 0, "where nobody counts nothing happens");
+	tap_ok(metrics_count_running(NULL) == 0, "where nobody counts nothing happens");
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static int begin(struct ends *e, uint64_t run)
 	memset(&message, 0, sizeof message);
 	message.kind = PROXY_BEGIN;
 	message.run  = run;
-	return net_proxy_begin_run(e->server, &message, NULL, 0);
+	return net_proxy_send_new_run(e->server, &message, NULL, 0);
 }
 
 /* Reads all that is there; how often the end of each of the runs was told is added up in told. */
@@ -70,7 +70,7 @@ static void check_full(void)
 
 	make(&e);
 	for (uint64_t i = 0; i < RUNS; i++)
-		net_proxy_end_run(e.server, &e.loop, i);
+		net_proxy_send_ended_run(e.server, &e.loop, i);
 	tap_ok(e.server->ended_len > 0 && begin(&e, RUNS) == -EAGAIN, "while brig-proxy cannot be told of an end, no run begins");
 	tap_ok(!turn(&e), "and the server does not try again for nothing");
 	do
@@ -89,7 +89,7 @@ static void check_gone(void)
 
 	make(&e);
 	for (uint64_t i = 0; i < RUNS; i++)
-		net_proxy_end_run(e.server, &e.loop, i);
+		net_proxy_send_ended_run(e.server, &e.loop, i);
 	fd_closep(&e.proxy);
 	tap_ok(turn(&e) && e.server->ended_len == 0 && !turn(&e), "one that has ended is told nothing, and is looked at once");
 	unmake(&e);
@@ -101,7 +101,7 @@ static void check_many(void)
 
 	make(&e);
 	for (uint64_t i = 0; i < 10 * MONITOR_RUNS_MAX; i++)
-		net_proxy_end_run(e.server, &e.loop, i);
+		net_proxy_send_ended_run(e.server, &e.loop, i);
 	tap_ok(e.server->ended_len == MONITOR_RUNS_MAX, "numbers take no more room than there can be runs");
 	unmake(&e);
 	tap_ok(true, "and a brig-proxy that is released is no longer waited for");

@@ -74,7 +74,7 @@ static void check_rate(void)
 	for (n = 0; take(&quick, 8, 1, 1000, &retry) < 0;)
 		n++;
 	tap_ok(n == 1000 && retry >= 100 && retry <= 101, "of many, ten seconds' may come at once; none is told to come again within a run's time");
-	quota_cancel(&q, 8, &(struct quota_part){ .memory_bytes = 1 });
+	quota_refund(&q, 8, &(struct quota_part){ .memory_bytes = 1 });
 	tap_ok(take(&quick, 8, 1, 1000, NULL) < 0, "a run that was not started after all counts as no start");
 	for (n = 0; take(&some, 9, 1, 1000, NULL) < 0;)
 		n++;

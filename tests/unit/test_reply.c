@@ -24,7 +24,7 @@ static void pass_of(const char *bytes, size_t len, size_t pace, const struct pro
 
 	got.len     = 0;
 	got.is_good = true;
-	reply_begin(&r, secrets, "api.example.org", 443, is_of_head, upgrades);
+	reply_init(&r, secrets, "api.example.org", 443, is_of_head, upgrades);
 	while (got.is_good && !r.is_done && (have < len || taken || made)) {
 		have        = have + pace < len ? have + pace : len;
 		got.is_good = reply_step(&r, (struct span){ bytes + from, have - from }, have == len, out, sizeof out, &taken, &made);

@@ -41,7 +41,7 @@ static struct run run(const struct request_head *h, const char *bytes, size_t pa
 	struct run          r   = { .made = 0 };
 	size_t              len = strlen(bytes), there = 0;
 
-	request_body_begin(&b, h);
+	request_body_init(&b, h);
 	while (!b.is_done && !r.has_failed && (there < len || r.taken < there)) {
 		size_t taken, made;
 

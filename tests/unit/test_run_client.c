@@ -125,13 +125,13 @@ static void check_cancel(void)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
 	run_client_init(&l.run, NULL, pair[0], &events, &l);
-	run_client_cancel(&l.run, "cancelled");
+	run_client_interrupt_or_cancel(&l.run, "cancelled");
 	tap_ok(recv(pair[1], text, sizeof text, MSG_DONTWAIT) < 0, "a run without an id is not cancelled yet");
 	receive(&l, "{\"event\":\"waiting\",\"run\":\"r\",\"why\":\"runs\"}", NULL, 0);
 	n = recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT);
 	text[n > 0 ? n : 0] = 0;
 	tap_ok(strstr(text, "cancel") && strstr(text, "cancelled"), "it is cancelled as soon as its id is known");
-	run_client_cancel(&l.run, "output_limit");
+	run_client_interrupt_or_cancel(&l.run, "output_limit");
 	tap_ok(recv(pair[1], text, sizeof text, MSG_DONTWAIT) < 0, "and only once");
 	close(pair[1]);
 	run_client_receive(&l.run);
@@ -142,7 +142,7 @@ static void check_cancel(void)
 
 static void is_cancel(const char *run, const char *reason, const char *want, const char *name)
 {
-	json_t *j    = run_client_cancel_request(run, reason);
+	json_t *j    = cancel_request_to_json(run, reason);
 	char   *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
 	tap_is(text, want, name);
@@ -164,6 +164,6 @@ int main(void)
 	check_cancel();
 	is_cancel("r", "output_limit", "{\"op\":\"cancel\",\"run\":\"r\",\"reason\":\"output_limit\"}", "a cancel says why");
 	is_cancel("r", NULL, "{\"op\":\"cancel\",\"run\":\"r\"}", "or that somebody wants so");
-	tap_ok(!run_client_cancel_request("\xff", NULL), "a name that is not UTF-8 is refused");
+	tap_ok(!cancel_request_to_json("\xff", NULL), "a name that is not UTF-8 is refused");
 	return tap_done();
 }

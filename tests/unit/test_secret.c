@@ -41,10 +41,10 @@ static const char *masked(const char *reply, size_t pace)
 	static char               out[4 * NET_SECRET_VALUE_MAX];
 	size_t                    n = 0, len = strlen(reply);
 
-	secret_mask_begin(&m, &config, "api.example.org", 443);
+	secret_mask_init(&m, &config, "api.example.org", 443);
 	for (size_t i = 0; i < len; i += pace)
 		n += secret_mask_step(&m, reply + i, len - i < pace ? len - i : pace, out + n);
-	n += secret_mask_end(&m, out + n);
+	n += secret_mask_finish(&m, out + n);
 	out[n] = 0;
 	return out;
 }
@@ -69,19 +69,19 @@ static void test_waiting(void)
 	bool                      same = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		secret_mask_begin(&m, &config, "api.example.org", 443);
+		secret_mask_init(&m, &config, "api.example.org", 443);
 		same &= secret_mask_step(&m, "0123456789012345678901234567890123456789", 40, out) == 40 - 22; /* the longest secret has 23 */
 		same &= secret_mask_step(&m, ends[i], 20, out) == 20;
 		same &= secret_mask_flush(&m, out) == 22 && !memcmp(out + 2, ends[i], 20);
-		same &= secret_mask_end(&m, out) == 0 && !m.has_masked;
+		same &= secret_mask_finish(&m, out) == 0 && !m.has_masked;
 	}
 	tap_ok(same, "the last bytes wait, whatever they are, and are unchanged unless they are a whole secret");
 
-	secret_mask_begin(&m, &config, "api.example.org", 443);
+	secret_mask_init(&m, &config, "api.example.org", 443);
 	(void)!secret_mask_step(&m, "event ghp_0123", 14, out);
 	tap_ok(secret_mask_flush(&m, out) == 14 && !memcmp(out, "event ghp_0123", 14), "a pause lets them go");
 	(void)!secret_mask_step(&m, "456789abcdef.", 13, out);
-	(void)!secret_mask_end(&m, out);
+	(void)!secret_mask_finish(&m, out);
 	tap_ok(m.has_masked, "the rest of a secret is masked when its beginning went");
 }
 

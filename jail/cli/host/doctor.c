@@ -124,7 +124,7 @@ static void print_finding(const struct finding *all, size_t i)
 	enum result             result = all[i].result;
 	enum color              c = result == RESULT_OK ? COLOR_GOOD : result == RESULT_DEGRADED ? COLOR_WARNING : COLOR_BAD;
 
-	printf("%-19s  %s%-8s%s  ", row->name, color_begin(stdout, c), result_name(result), color_end(stdout));
+	printf("%-19s  %s%-8s%s  ", row->name, color_start_code(stdout, c), result_name(result), color_reset_code(stdout));
 	printf("%-8s  ", need_name(row->need));
 	print_wrapped(ROW_COLUMNS, all[i].detail[0] ? all[i].detail : row->purpose);
 	if (result != RESULT_OK)
@@ -147,7 +147,7 @@ static void print_findings(const struct checkup *c, bool quiet)
 	for (size_t i = 0; i < probe_rows_len; i++)
 		if (!quiet || (c->finding[i].result != RESULT_OK && probe_rows[i].need != NEED_INFO))
 			print_finding(c->finding, i);
-	printf("%s%s%s\n", color_begin(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_end(stdout));
+	printf("%s%s%s\n", color_start_code(stdout, verdict_can_run(&c->verdict) ? COLOR_GOOD : COLOR_BAD), c->sentence, color_reset_code(stdout));
 }
 
 static int print_checkup_json(const struct checkup *c)

@@ -77,7 +77,7 @@ static void print_limit_value(const struct limits *l, const struct field *f, FIL
 
 static void print_limits(const struct explain *x, FILE *out)
 {
-	fprintf(out, "\n%slimits                 default    ceiling   option%s\n", color_begin(out, COLOR_HEADING), color_end(out));
+	fprintf(out, "\n%slimits                 default    ceiling   option%s\n", color_start_code(out, COLOR_HEADING), color_reset_code(out));
 	for (const struct field *f = limits_fields; f->name; f++) {
 		fprintf(out, "  %-17s", f->name);
 		print_limit_value(&x->profile.limits, f, out);
@@ -88,7 +88,7 @@ static void print_limits(const struct explain *x, FILE *out)
 
 static void print_heading(const char *text, FILE *out)
 {
-	fprintf(out, "\n%s%s%s\n", color_begin(out, COLOR_HEADING), text, color_end(out));
+	fprintf(out, "\n%s%s%s\n", color_start_code(out, COLOR_HEADING), text, color_reset_code(out));
 }
 
 static void print_warm_start(const struct explain *x, FILE *out)

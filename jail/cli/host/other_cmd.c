@@ -22,7 +22,7 @@ static const struct {
 int exec_program_of_command(int argc, char **argv)
 {
 	char        path[PATH_SIZE + 32];
-	char       *slash = path_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env_filtered();
+	char       *slash = find_path_of_program(path) ? strrchr(path, '/') : NULL, **env = exec_env_filtered();
 	const char *installed;
 	size_t      i = 0;
 

@@ -81,7 +81,7 @@ int check_report(const struct foreground_run *c)
 	bool             is_valid;
 
 	if (!report) { /* a program that the checker could not finish is known neither to be valid nor to be invalid */
-		if (summary_exit_reason(record, &reason) && reason == EXIT_exited)
+		if (summary_get_exit_reason(record, &reason) && reason == EXIT_exited)
 			fprintf(stderr, "brig: %s cannot be checked: the report of the checker cannot be used: %s\n", c->request->program, why.text);
 		else
 			report_print_ending(c, record);

@@ -117,7 +117,7 @@ static void stdin_write(struct foreground_run *c)
 
 /* --- output --- */
 
-char *foreground_run_limit(const struct foreground_run *c, char *buf, size_t len)
+char *foreground_run_print_hit_limit(const struct foreground_run *c, char *buf, size_t len)
 {
 	const struct field *f = field_find(limits_fields, c->run.limit);
 	char                text[32];
@@ -138,7 +138,7 @@ static void run_on_output(void *owner, struct run_pipe *p)
 
 	s->rests_ms = stream_rests(s->little) ? clock_ms(CLOCK_MONOTONIC) + STREAM_REST_MS : 0;
 	if (s->broken && p != &c->run.report)
-		run_client_cancel(&c->run, "cancelled");
+		run_client_interrupt_or_cancel(&c->run, "cancelled");
 }
 
 /* --- messages of brigd --- */
@@ -193,7 +193,7 @@ static bool set_service_failure(struct foreground_run *c)
 {
 	char why[360];
 
-	if (c->run.state != RUN_WAITS || !brigd_failure(&c->server, why, sizeof why))
+	if (c->run.state != RUN_WAITS || !brigd_read_failure(&c->server, why, sizeof why))
 		return false;
 	c->sent = false;
 	err_set(&c->lost, ERR_MISSING, "%.60s: the service cannot start: %s", c->server.name, why);
@@ -332,7 +332,7 @@ void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 	stream_write_early_rest(&run->out.stream, &early->out);
 	stream_write_early_rest(&run->err.stream, &early->err);
 	if (run->out.stream.broken || run->err.stream.broken)
-		run_client_cancel(run, "cancelled");
+		run_client_interrupt_or_cancel(run, "cancelled");
 	errno = early->lost;
 	if (errno)
 		err_sys(&c->lost, "brigd cannot be heard");

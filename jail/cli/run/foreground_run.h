@@ -40,7 +40,7 @@ void foreground_run_wait(struct foreground_run *c);
 void foreground_run_done(struct foreground_run *c);
 
 /* "--timeout 0.5": the limit that ended the run; "": none did. Returns buf. */
-char *foreground_run_limit(const struct foreground_run *c, char *buf, size_t len);
+char *foreground_run_print_hit_limit(const struct foreground_run *c, char *buf, size_t len);
 
 /* Callbacks that events of another kind of run share; their owner begins with a struct foreground_run. */
 void foreground_run_on_waiting(void *owner, const char *why);

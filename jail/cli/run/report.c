@@ -158,7 +158,7 @@ static int print_record(const struct foreground_run *c, const json_t *record, co
 
 /* --- messages for people --- */
 
-static bool is_exec_error(const struct foreground_run *c)
+static bool foreground_run_has_exec_error(const struct foreground_run *c)
 {
 	return json_is_string(json_object_get(c->ended, "exec_error"));
 }
@@ -169,8 +169,8 @@ static bool points_to_doctor(const struct foreground_run *c, const json_t *recor
 	const char      *type = json_string_value(json_object_get(json_object_get(record, "error"), "type"));
 	enum exit_reason reason;
 
-	return summary_exit_reason(record, &reason) && reason == EXIT_setup_failed && type &&
-	       strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !is_exec_error(c);
+	return summary_get_exit_reason(record, &reason) && reason == EXIT_setup_failed && type &&
+	       strcmp(type, err_kind_name(ERR_SETUP)) == 0 && !foreground_run_has_exec_error(c);
 }
 
 static void print_plain_text(const json_t *text, FILE *to)
@@ -286,7 +286,7 @@ static void print_refusal(const struct foreground_run *c, const json_t *record, 
 
 	snprintf(name, sizeof name, "%s", c->request->program);
 	text_make_plain(name);
-	if (is_exec_error(c) && op && strcmp(op, "exec") == 0)
+	if (foreground_run_has_exec_error(c) && op && strcmp(op, "exec") == 0)
 		fprintf(stderr, "brig: %s (in the rootfs): %s\n", name, errno_name_to_text(json_string_value(json_object_get(c->ended, "exec_error"))));
 	else
 		fprintf(stderr, "brig: %s%s\n", why, points_to_doctor(c, record) ? "; brig doctor says what this host lacks" : "");
@@ -296,11 +296,11 @@ static int exit_status_of(const struct foreground_run *c, const json_t *record)
 {
 	enum exit_reason reason;
 
-	if (is_exec_error(c))
+	if (foreground_run_has_exec_error(c))
 		return strcmp(json_string_value(json_object_get(c->ended, "exec_error")), "ENOENT") == 0 ? STATUS_NOT_FOUND : STATUS_NO_EXEC;
 	if (c->run.out.stream.broken || c->run.err.stream.broken)
 		return STATUS_SIGPIPE;
-	if (summary_exit_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) &&
+	if (summary_get_exit_reason(record, &reason) && (reason == EXIT_cancelled || reason == EXIT_busy) &&
 	    interrupt_caught() == SIGINT) /* busy: the run waited */
 		return STATUS_SIGINT;
 	return summary_exit_status(record);
@@ -313,7 +313,7 @@ void report_print_ending(const struct foreground_run *c, const json_t *record)
 	int              broken = c->run.out.stream.broken ? c->run.out.stream.broken : c->run.err.stream.broken;
 	char             why[sizeof c->lost.text], limit[48];
 	enum exit_reason reason     = EXIT_cancelled;
-	bool             has_reason = summary_exit_reason(record, &reason);
+	bool             has_reason = summary_get_exit_reason(record, &reason);
 	struct err       e;
 
 	if (broken == EPIPE && !c->request->verbose)
@@ -324,9 +324,9 @@ void report_print_ending(const struct foreground_run *c, const json_t *record)
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {
-		fprintf(stderr, "%sbrig:%s ", color_begin(stderr, exit_status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_end(stderr));
+		fprintf(stderr, "%sbrig:%s ", color_start_code(stderr, exit_status_of(c, record) ? COLOR_BAD : COLOR_GOOD), color_reset_code(stderr));
 		/* a run that was cancelled may have exceeded a limit meanwhile */
-		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : foreground_run_limit(c, limit, sizeof limit), stderr);
+		summary_print(record, !has_reason || reason == EXIT_cancelled || reason == EXIT_client_gone ? "" : foreground_run_print_hit_limit(c, limit, sizeof limit), stderr);
 	}
 	if (!c->request->quiet) {
 		print_losses(c);

@@ -210,7 +210,7 @@ static void print_limits(const struct foreground_run *c, const json_t *record)
 			fprintf(stderr, " %" JSON_INTEGER_FORMAT " times", json_integer_value(times));
 		fprintf(stderr, "; --%s asks for more\n", option);
 	}
-	if (*foreground_run_limit(c, limit, sizeof limit))
+	if (*foreground_run_print_hit_limit(c, limit, sizeof limit))
 		fprintf(stderr, "brig: the limit %s ended the run; the same option asks for more\n", limit);
 }
 

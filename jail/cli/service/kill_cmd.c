@@ -64,12 +64,12 @@ static const char *complete_run_id(const json_t *list, const char *word, struct 
 	return m.n ? m.found : word;
 }
 
-static json_t *end_one_run(struct brigd *server, const char *word, struct err *e)
+static json_t *kill_one_run(struct brigd *server, const char *word, struct err *e)
 {
 	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
 	const char *id   = list ? complete_run_id(list, word, e) : word;
 
-	reply = id ? ask_on_connection(server, run_client_cancel_request(id, NULL), e) : NULL;
+	reply = id ? ask_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
 	json_decref(list);
 	return reply;
 }
@@ -82,12 +82,12 @@ static bool is_run_of_user(const struct killing *k, const json_t *run)
 }
 
 /* A run that has ended meanwhile is no error. Appends the replies. False: *e. */
-static bool end_listed_runs(struct brigd *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
+static bool kill_listed_runs(struct brigd *server, const struct killing *k, const json_t *runs, json_t *replies, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
 		const char   *id    = json_string_value(json_object_get(run, "run"));
-		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, run_client_cancel_request(id, NULL), e) : NULL;
+		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
 
 		if (reply)
 			json_array_append_new(replies, reply);
@@ -98,7 +98,7 @@ static bool end_listed_runs(struct brigd *server, const struct killing *k, const
 }
 
 /* A list has the oldest runs: what it left out comes with the next one, as long as there is something to end. */
-static json_t *end_all_runs(struct brigd *server, const struct killing *k, struct err *e)
+static json_t *kill_all_runs(struct brigd *server, const struct killing *k, struct err *e)
 {
 	json_t *replies = json_array(), *list;
 	size_t  before;
@@ -107,7 +107,7 @@ static json_t *end_all_runs(struct brigd *server, const struct killing *k, struc
 	do {
 		before = json_array_size(replies);
 		list   = ask_on_connection(server, json_pack("{ss}", "op", "list"), e);
-		if (!list || !end_listed_runs(server, k, json_object_get(list, "runs"), replies, e)) {
+		if (!list || !kill_listed_runs(server, k, json_object_get(list, "runs"), replies, e)) {
 			json_decref(list);
 			json_decref(replies);
 			return NULL;
@@ -169,7 +169,7 @@ int kill_main(int argc, char **argv)
 	if (word < 0)
 		return command_print_help_or_error(word, argv[0], options, &help, &e);
 	if (ask_connect(&server, &e) == 0)
-		reply = k.all || k.user ? end_all_runs(&server, &k, &e) : end_one_run(&server, argv[word], &e);
+		reply = k.all || k.user ? kill_all_runs(&server, &k, &e) : kill_one_run(&server, argv[word], &e);
 	(void)brigd_close(&server);
 	if (!reply)
 		return command_print_error(argv[0], &e, STATUS_FAILED);

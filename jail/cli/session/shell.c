@@ -67,7 +67,7 @@ static void shell_leave(struct shell *s)
 	s->is_escaping = true;
 	s->typed.len  = 0;
 	fd_closep(&s->c.stdin_to);
-	run_client_send(&s->c.run, run_client_cancel_request(s->c.run.id, NULL));
+	run_client_send(&s->c.run, cancel_request_to_json(s->c.run.id, NULL));
 }
 
 /* --- messages of brigd --- */

@@ -85,7 +85,7 @@ static void send_ended_run_numbers(void *proxy)
 	stop_waiting_for_writable(p);
 }
 
-void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
+void net_proxy_send_ended_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 {
 	struct err ignored;
 
@@ -100,7 +100,7 @@ void net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run)
 		p->loop = loop;
 }
 
-int net_proxy_begin_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
+int net_proxy_send_new_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n)
 {
 	struct err e;
 

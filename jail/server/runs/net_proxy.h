@@ -35,12 +35,12 @@ struct net_proxy *net_proxy_hold(struct net_proxy *p);
 void              net_proxy_release(struct net_proxy *p); /* p may be NULL */
 
 /* A run begins. 0 or -errno; does not wait. -EAGAIN: brig-proxy does not read what it is sent. */
-must_use int net_proxy_begin_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
+must_use int net_proxy_send_new_run(struct net_proxy *p, const struct proxy_message *message, const int *fds, size_t n);
 /*
  * A run that has begun is over. If the socket is full, its number is kept and sent from loop, which must live as long
  * as p: without it brig-proxy would keep the run's sockets for ever. No run begins meanwhile, so there are never more
  * numbers than runs.
  */
-void         net_proxy_end_run(struct net_proxy *p, struct loop *loop, uint64_t run);
+void         net_proxy_send_ended_run(struct net_proxy *p, struct loop *loop, uint64_t run);
 /* It has ended, or is about to. False when it is not started yet. */
 bool         net_proxy_is_gone(const struct net_proxy *p);

@@ -47,7 +47,7 @@ static void queued_run_free(struct queued_run *q)
 	free(q);
 }
 
-static void queued_run_refuse(struct queued_run *q, const struct denial *why)
+static void queued_run_refuse_and_free(struct queued_run *q, const struct denial *why)
 {
 	connection_refuse_request(q->connection, &q->request, why);
 	queued_run_free(q);
@@ -66,7 +66,7 @@ static void try_first_queued_run(struct server_user *u)
 	} else if (why.code == DENIAL_busy) {
 		u->has_tried = true;
 	} else {
-		queued_run_refuse(q, &why);
+		queued_run_refuse_and_free(q, &why);
 	}
 }
 
@@ -81,7 +81,7 @@ static void refuse_expired_runs(struct server_user *u, double now)
 			continue;
 		deny(&why, DENIAL_busy, NULL, "waited too long: %s", q->try.why);
 		why.retry_after_ms = QUOTA_RETRY_MS;
-		queued_run_refuse(q, &why);
+		queued_run_refuse_and_free(q, &why);
 	}
 }
 
@@ -120,7 +120,7 @@ void queue_check_access_again(struct server *d)
 		for (q = TAILQ_FIRST(&u->queue); q; q = next) {
 			next = TAILQ_NEXT(q, link);
 			if (!gate_find_allowed_profile(q->connection, q->request.profile, &why))
-				queued_run_refuse(q, &why);
+				queued_run_refuse_and_free(q, &why);
 		}
 	queue_retry_now(d);
 }
@@ -193,7 +193,7 @@ bool queue_cancel_run(struct server *d, const char *id, uid_t uid)
 			if ((uid != 0 && u->uid != uid) || strcmp(q->try.id, id) != 0)
 				continue;
 			deny(&why, DENIAL_busy, NULL, "cancelled while it waited");
-			queued_run_refuse(q, &why);
+			queued_run_refuse_and_free(q, &why);
 			return true;
 		}
 	return false;
@@ -219,5 +219,5 @@ void queue_refuse_all(struct server *d)
 	deny(&why, DENIAL_unavailable, NULL, "the service is about to end; try again after it has restarted");
 	LIST_FOREACH(u, &d->users, link)
 		while (u->queued)
-			queued_run_refuse(TAILQ_FIRST(&u->queue), &why);
+			queued_run_refuse_and_free(TAILQ_FIRST(&u->queue), &why);
 }

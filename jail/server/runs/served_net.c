@@ -51,7 +51,7 @@ static int send_run_to_proxy(const struct served_net *n, int sock)
 	message.cpus            = n->limits->cpus;
 	message.user            = n->user;
 	message.rate_max        = n->limits->net_rate < limits_fields[LIMIT_net_rate].max ? n->limits->net_rate : 0;
-	return net_proxy_begin_run(n->proxy, &message, fds, ARRAY_LEN(fds));
+	return net_proxy_send_new_run(n->proxy, &message, fds, ARRAY_LEN(fds));
 }
 
 /* To close the source also closes the listening sockets in a message that was not received. */
@@ -160,7 +160,7 @@ static bool net_report_fail_open_connections(struct net_report *r)
 	return any;
 }
 
-void served_net_stop(const struct served_net *n)
+void served_net_mark_over(const struct served_net *n)
 {
 	uint32_t over = 1;
 
@@ -200,11 +200,11 @@ void served_net_read_report(const struct served_net *n, struct net_report *ret)
 		net_report_add_lost_proxy(ret);
 }
 
-void served_net_end(struct served_net *n)
+void served_net_release(struct served_net *n)
 {
 	close_listener_source(n);
 	if (n->proxy && n->report >= 0)
-		net_proxy_end_run(n->proxy, n->loop, n->number);
+		net_proxy_send_ended_run(n->proxy, n->loop, n->number);
 	net_proxy_release(n->proxy);
 	n->proxy = NULL;
 	fd_closep(&n->report);

@@ -44,16 +44,16 @@ struct served_net_request {
 	bool                         has_listeners; /* its cell has listening sockets */
 };
 
-/* Called after the run was started. *ret must not move until served_net_end(). */
+/* Called after the run was started. *ret must not move until served_net_release(). */
 void served_net_start(struct served_net *ret, struct loop *loop, const struct backend *backend, const struct run *run,
 		      const struct served_net_request *request);
 /* The run has a network, or should have had one. */
 bool served_net_was_asked_for(const struct served_net *n);
 /*
  * The run has ended: a connection that is not in the report by now reaches nothing. served_net_read_report() and
- * served_net_end() follow.
+ * served_net_release() follow.
  */
-void served_net_stop(const struct served_net *n);
+void served_net_mark_over(const struct served_net *n);
 /* The report as it is now, copied and checked: brig-proxy, which writes it, reads untrusted data. */
 void served_net_read_report(const struct served_net *n, struct net_report *ret);
 /* For a later served_net_read_report_since(): on the heap; NULL: there is no report yet, or memory is short. */
@@ -64,4 +64,4 @@ struct net_report *served_net_copy_report(const struct served_net *n);
  */
 void served_net_read_report_since(struct served_net *n, const struct net_report *mark, struct net_report *ret);
 /* The run is over: brig-proxy closes all of its connections. */
-void served_net_end(struct served_net *n);
+void served_net_release(struct served_net *n);

@@ -59,7 +59,7 @@ static void served_run_destroy(struct served_run *r)
 
 	if (r->connection && r->with_tools)
 		connection_remember_ended_run(r->connection, r->id, r->calls);
-	served_net_end(&r->net);
+	served_net_release(&r->net);
 	fd_closep(&r->tools);
 	quota_release(&d->quota, r->peer.uid, &r->part);
 	if (r->connection) {
@@ -75,7 +75,7 @@ static void served_run_destroy(struct served_run *r)
 
 /*
  * *network must live as long as *record. brig-proxy gets a message of the end only after the client: after
- * served_net_stop() the run reaches nothing more.
+ * served_net_mark_over() the run reaches nothing more.
  */
 static void record_add_network(struct served_run *r, struct record *record, struct net_report *network)
 {
@@ -83,7 +83,7 @@ static void record_add_network(struct served_run *r, struct record *record, stru
 
 	if (!served_net_was_asked_for(&r->net))
 		return;
-	served_net_stop(&r->net);
+	served_net_mark_over(&r->net);
 	served_net_read_report(&r->net, network);
 	record->network = network;
 	counts->network.connections += network->connections;
@@ -345,7 +345,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		return -1;
 	}
 	if (start_with_tool_socket(r, request, plan, fds, streams, &e) < 0) {
-		quota_cancel(&c->server->quota, c->peer.uid, &r->part);
+		quota_refund(&c->server->quota, c->peer.uid, &r->part);
 		served_run_free_unstarted(r);
 		return deny_backend_error(&e, why);
 	}
@@ -369,7 +369,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	return 0;
 }
 
-void served_runs_end_all(struct server *d)
+void served_runs_report_all_cancelled(struct server *d)
 {
 	struct run_result     end = RUN_RESULT_NONE;
 	struct served_run *r;

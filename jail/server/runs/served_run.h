@@ -56,7 +56,7 @@ must_use int served_run_start(struct connection *c, const struct protocol_reques
  * The service ends: for each run that is left, and its calls, the client gets a record and the audit a line, as
  * cancelled and without figures.
  */
-void         served_runs_end_all(struct server *d);
+void         served_runs_report_all_cancelled(struct server *d);
 /* True: a call of a tool takes long, and the wall clock stops. False: none does any more. */
 void         served_run_set_waiting(struct served_run *r, bool waits);
 

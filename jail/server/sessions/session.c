@@ -192,7 +192,7 @@ void session_on_run_set_up(struct session *s, const struct run_result *set_up, u
 	session_open_after_both_reports(s, SESSION_AWAITS_SERVER);
 }
 
-static const char *session_remember_end(struct session *s, enum exit_reason reason)
+static const char *session_record_gone(struct session *s, enum exit_reason reason)
 {
 	struct server       *d   = s->run->server;
 	struct session_gone *row = &d->gone[d->gone_next++ % SESSION_GONE_MAX];
@@ -218,8 +218,8 @@ const char *session_on_run_ended(struct session *s, enum exit_reason reason)
 	const char          *why;
 
 	while ((call = TAILQ_FIRST(&s->calls)))
-		session_call_end_with_session(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
-	why = session_remember_end(s, reason);
+		session_call_end_and_free(call, reason == EXIT_oom ? EXIT_oom : EXIT_cancelled);
+	why = session_record_gone(s, reason);
 	session_free(s);
 	return why;
 }
@@ -256,7 +256,7 @@ static const char *find_end_of_gone_session(const struct server *d, const char *
 	return NULL;
 }
 
-struct session *session_find(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why)
+struct session *session_find_open_or_deny(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why)
 {
 	const char     *gone;
 	struct session *s, *other = NULL; /* the newest of those that take no calls */

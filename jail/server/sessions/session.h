@@ -105,7 +105,8 @@ const char *session_on_run_ended(struct session *s, enum exit_reason reason);
 void session_close(struct session *s, const char *why);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
-struct session *session_find(const struct server *d, const char *id_or_name, uid_t uid, struct denial *why);
+struct session *session_find_open_or_deny(const struct server *d, const char *id_or_name, uid_t uid,
+					  struct denial *why);
 bool            session_name_is_taken(const struct server *d, const char *name, uid_t uid);
 json_t         *sessions_to_json(const struct server *d, const struct connection *c);
 
@@ -199,8 +200,8 @@ void          session_call_resize_terminal(struct session_call *call, const stru
 /* sends the sizes that were kept, as many as the socket takes */
 void          session_calls_send_terminal_sizes(struct session *s);
 /* Kills the call; a program in a context is interrupted first, unless it was cancelled. */
-void          session_call_stop(struct session_call *call, enum exit_reason reason);
+void          session_call_interrupt_or_kill(struct session_call *call, enum exit_reason reason);
 void          session_call_set_waiting(struct session_call *call, bool waits);
 /* The session is over: ends the call with this reason, and frees it. */
-void          session_call_end_with_session(struct session_call *call, enum exit_reason reason);
+void          session_call_end_and_free(struct session_call *call, enum exit_reason reason);
 void          session_calls_drop_connection(struct server *d, struct connection *c);

@@ -169,7 +169,7 @@ static void call_end_by_status(struct session_call *call)
 	call_report_and_free(call);
 }
 
-void session_call_end_with_session(struct session_call *call, enum exit_reason reason)
+void session_call_end_and_free(struct session_call *call, enum exit_reason reason)
 {
 	call->interpreter = CALL_LOSES;
 	if (call->state == CALL_ENDED) /* it waits for the reason: call_end_by_status() */
@@ -190,7 +190,7 @@ static void call_kill(struct session_call *call)
 	call_set_timer(call, KILL_MS);
 }
 
-void session_call_stop(struct session_call *call, enum exit_reason reason)
+void session_call_interrupt_or_kill(struct session_call *call, enum exit_reason reason)
 {
 	/* ENDED: only the reason is waited for, see call_end_by_status() */
 	if (call->state == CALL_ENDED || (call->reason != CALL_UNDECIDED && call->state == CALL_KILLED))
@@ -287,7 +287,7 @@ static void call_on_timer(void *owner)
 			return;
 		}
 		call_send_limit(call, LIMIT_wall_ms);
-		session_call_stop(call, EXIT_timeout_wall);
+		session_call_interrupt_or_kill(call, EXIT_timeout_wall);
 		return;
 	case CALL_INTERRUPTED:
 		call_kill(call);
@@ -417,7 +417,7 @@ static bool call_on_cpu_used_up(struct session_call *call)
 		/* the server reports it once: a flood would keep the server from other work */
 		return call->clock.started > 0 && is_first;
 	call_send_limit(call, LIMIT_cpu_ms);
-	session_call_stop(call, EXIT_timeout_cpu);
+	session_call_interrupt_or_kill(call, EXIT_timeout_cpu);
 	return true;
 }
 
@@ -465,6 +465,6 @@ void session_calls_drop_connection(struct server *d, struct connection *c)
 				continue;
 			call->connection = NULL;
 			if (call->state != CALL_ENDED)
-				session_call_stop(call, EXIT_client_gone);
+				session_call_interrupt_or_kill(call, EXIT_client_gone);
 		}
 }

@@ -176,7 +176,7 @@ static int send_call_to_session_server(struct session_call *call, const struct p
 	return r;
 }
 
-static void session_add_call(struct session_call *call)
+static void session_call_register(struct session_call *call)
 {
 	struct session *s = call->session;
 
@@ -245,7 +245,7 @@ int session_call_start(struct session *s, struct connection *c, const struct pro
 		deny_err(why, DENIAL_broken, NULL, &e);
 	else if (call_lower_limits(call, s, request->limits, why) == 0 &&
 		 send_call_to_session_server(call, request, fds, why) == 0) {
-		session_add_call(call);
+		session_call_register(call);
 		return 0;
 	}
 	fd_closep(&call->tools);

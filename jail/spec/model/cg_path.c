@@ -62,7 +62,7 @@ bool cg_list_has(const char *list, const char *word)
 	return list_has_word(list, list + strlen(list), word);
 }
 
-int64_t cg_key_value(const char *text, const char *key)
+int64_t cg_find_key_value(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 

@@ -18,7 +18,7 @@ must_use int cg_path_find(const char *proc_self_cgroup, const char *controller, 
 bool cg_list_has(const char *list, const char *word);
 
 /* "max 3\noom_kill 0\n", "oom_kill" -> 0. -1 (RECORD_NONE) when the key is not there, or its value is negative. */
-int64_t cg_key_value(const char *text, const char *key);
+int64_t cg_find_key_value(const char *text, const char *key);
 
 /* Sum over devices of "8:0 rbytes=1 wbytes=2" (key "rbytes="); -1 when a value is negative or the sum overflows. */
 int64_t cg_device_sum(const char *text, const char *key);

@@ -65,7 +65,7 @@ static bool rule_matches_port(const struct net_rule *r, uint16_t port, enum net_
 
 /* --- one rule inside of another --- */
 
-static bool rule_covers_host(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_includes_host(const struct net_rule *outer, const struct net_rule *inner)
 {
 	switch ((enum net_host_kind)inner->host_kind) {
 	case NET_HOST_NAME:
@@ -83,7 +83,7 @@ static bool rule_covers_host(const struct net_rule *outer, const struct net_rule
 	return false;
 }
 
-static bool rule_covers_port(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_includes_port(const struct net_rule *outer, const struct net_rule *inner)
 {
 	uint16_t https = inner->port ? inner->port : HTTPS_PORT, http = inner->port ? inner->port : HTTP_PORT;
 
@@ -113,7 +113,7 @@ static bool rule_allows_path(const struct net_rule *r, const char *path)
 	return r->paths == 0;
 }
 
-static bool rule_covers_paths(const struct net_rule *outer, const struct net_rule *inner)
+static bool rule_includes_paths(const struct net_rule *outer, const struct net_rule *inner)
 {
 	for (unsigned i = 0; i < inner->paths; i++)
 		if (!rule_allows_path(outer, inner->path[i]))
@@ -121,14 +121,14 @@ static bool rule_covers_paths(const struct net_rule *outer, const struct net_rul
 	return inner->paths > 0 || outer->paths == 0;
 }
 
-bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner)
+bool net_rule_includes(const struct net_rule *outer, const struct net_rule *inner)
 {
 	bool methods = outer->methods == 0 || (inner->methods != 0 && (inner->methods & ~outer->methods) == 0);
 	/* A rule with an address needs no is_private: it names a private address itself. */
 	bool is_private = !inner->is_private || outer->is_private || inner->host_kind == NET_HOST_ADDRESS;
 
-	return methods && is_private && rule_covers_host(outer, inner) && rule_covers_port(outer, inner) &&
-	       rule_covers_paths(outer, inner);
+	return methods && is_private && rule_includes_host(outer, inner) && rule_includes_port(outer, inner) &&
+	       rule_includes_paths(outer, inner);
 }
 
 /* --- what a program asks for --- */

@@ -308,10 +308,10 @@ bool net_policy_allows_any_host(const struct net_policy *p)
 	return p && (p->allow.n || p->ceiling.n);
 }
 
-static bool rules_cover_rule(const struct net_rules *rules, const struct net_rule *asked)
+static bool rules_include_rule(const struct net_rules *rules, const struct net_rule *asked)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (net_rule_covers(&rules->rule[i], asked))
+		if (net_rule_includes(&rules->rule[i], asked))
 			return true;
 	return false;
 }
@@ -332,10 +332,10 @@ static int grant_rule(const struct grant *g, const char *text, const char *field
 
 	if (net_rule_parse(text, ret, &e) < 0 || refuse_jail_itself(ret, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, field, &e);
-	if (p && rules_cover_rule(&p->deny, ret))
+	if (p && rules_include_rule(&p->deny, ret))
 		return deny(why, DENIAL_denied, field, "%.100s is on the list of hosts that no run of profile %s may reach (network, deny)",
 			    text, g->profile);
-	if (!(p && rules_cover_rule(&p->allow, ret)) && !rules_cover_rule(&g->ceiling, ret))
+	if (!(p && rules_include_rule(&p->allow, ret)) && !rules_include_rule(&g->ceiling, ret))
 		return deny(why, DENIAL_above_ceiling, field, "%.100s is not among the hosts that runs of profile %s may ask for; "
 			    "\"network\": {\"ceiling\": [\"%.100s\"]} in %s.json allows it", text, g->profile, text, g->profile);
 	if (!g->is_private && !net_policy_can_inspect(p, ret))

@@ -23,20 +23,20 @@ bool net_policy_needs_inspection(const struct net_policy *p)
 }
 
 /* Ignores ports, since a certificate is for a name. */
-static bool rule_covers_host(const struct net_rule *rule, const struct net_rule *asked)
+static bool rule_includes_host_on_https(const struct net_rule *rule, const struct net_rule *asked)
 {
 	struct net_rule outer = *rule, inner = *asked;
 
 	outer.scheme = inner.scheme = NET_SCHEME_HTTPS;
 	outer.port = inner.port = 0;
 	outer.methods = inner.methods = outer.paths = inner.paths = 0;
-	return net_rule_covers(&outer, &inner);
+	return net_rule_includes(&outer, &inner);
 }
 
 static bool rules_inspect_host(const struct net_rules *rules, const struct net_rule *asked)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (rule_needs_inspection(&rules->rule[i]) && rule_covers_host(&rules->rule[i], asked))
+		if (rule_needs_inspection(&rules->rule[i]) && rule_includes_host_on_https(&rules->rule[i], asked))
 			return true;
 	return false;
 }

@@ -81,7 +81,7 @@ enum net_method net_method_parse(const char *name, size_t len); /* OTHER: a meth
 bool            net_path_is_unambiguous(const char *path, size_t len);
 
 /* Whether outer allows all that inner allows. */
-bool net_rule_covers(const struct net_rule *outer, const struct net_rule *inner);
+bool net_rule_includes(const struct net_rule *outer, const struct net_rule *inner);
 
 /* What a program wants to reach: a name in canonical form or the text of an address. */
 struct net_target {

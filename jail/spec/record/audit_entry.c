@@ -62,7 +62,7 @@ const struct audit_row *audit_row_find(const char *name)
 	return NULL;
 }
 
-char *audit_row_journal_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX])
+char *audit_row_print_journal_name(const struct audit_row *row, char buf[AUDIT_FIELD_MAX])
 {
 	snprintf(buf, AUDIT_FIELD_MAX, "BRIG_%s", row->name);
 	for (char *c = buf; *c; c++)

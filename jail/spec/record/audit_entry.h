@@ -77,7 +77,7 @@ extern const struct audit_row audit_rows[]; /* ends with a NULL name */
 
 /* "peer_uid" -> "BRIG_PEER_UID", the journal's field. Returns buf. */
 enum { AUDIT_FIELD_MAX = 64 };
-char *audit_row_journal_field(const struct audit_row *row, char buf[AUDIT_FIELD_MAX]);
+char *audit_row_print_journal_name(const struct audit_row *row, char buf[AUDIT_FIELD_MAX]);
 const struct audit_row *audit_row_find(const char *name); /* or NULL */
 
 /* All rows in order, texts cut and valid UTF-8. New reference; NULL when out of memory. */

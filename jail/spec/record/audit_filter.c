@@ -129,6 +129,6 @@ void audit_filter_print_journalctl(const struct audit_filter *filter, FILE *out)
 		}
 		if (row->how == AUDIT_REASON && !exit_reason_find(text, &ignored))
 			row = audit_row_find("error");
-		fprintf(out, " %s=%s", audit_row_journal_field(row, field), text);
+		fprintf(out, " %s=%s", audit_row_print_journal_name(row, field), text);
 	}
 }

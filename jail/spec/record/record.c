@@ -51,9 +51,9 @@ static void put_hits(struct json_text *t, const struct run_result *result)
 		json_text_comma(t);
 		json_text_raw(t, "{");
 		PUT("name", json_text_string, limits_fields[result->hit[i].limit].name);
-		PUT("value", json_text_integer_or_null, result->hit[i].value);
-		PUT("peak", json_text_integer_or_null, result->hit[i].peak);
-		PUT("times", json_text_integer_or_null, result->hit[i].times);
+		PUT("value", json_text_count_or_null, result->hit[i].value);
+		PUT("peak", json_text_count_or_null, result->hit[i].peak);
+		PUT("times", json_text_count_or_null, result->hit[i].times);
 		json_text_raw(t, "}");
 	}
 	json_text_raw(t, "]");
@@ -153,7 +153,7 @@ static void put_connection(struct json_text *t, const struct net_connection *c)
 
 	json_text_raw(t, "{");
 	PUT("name", json_text_string, c->name);
-	PUT("port", json_text_integer_or_null, c->port ? c->port : RECORD_NONE);
+	PUT("port", json_text_count_or_null, c->port ? c->port : RECORD_NONE);
 	PUT("address", put_address, c);
 	PUT("verdict", json_text_string, net_verdict_name(c->verdict));
 	PUT("reason", json_text_string, *reason ? reason : NULL);
@@ -221,16 +221,16 @@ void record_put_json(struct json_text *t, const struct record *r)
 	PUT("profile", json_text_string, r->profile);
 	PUT("rootfs", put_rootfs, r);
 	PUT("exit_reason", json_text_string, exit_reason_name(result->reason));
-	PUT("exit_code", json_text_integer_or_null, run_result_exit_code(result));
+	PUT("exit_code", json_text_count_or_null, run_result_exit_code(result));
 	PUT("signal", json_text_string, signal ? record_signal_name(signal, name, sizeof name) : NULL);
 	PUT("limits_hit", put_hits, result);
 	PUT("refused", put_refused, r);
 	PUT("wall_ms", json_text_ms, f->wall_ms);
 	PUT("cpu_ms", json_text_ms, f->cpu_ms);
-	PUT("memory_peak_bytes", json_text_integer_or_null, f->memory_peak_bytes);
-	PUT("pids_peak", json_text_integer_or_null, f->pids_peak);
-	PUT("io_read_bytes", json_text_integer_or_null, f->io_read_bytes);
-	PUT("io_write_bytes", json_text_integer_or_null, f->io_write_bytes);
+	PUT("memory_peak_bytes", json_text_count_or_null, f->memory_peak_bytes);
+	PUT("pids_peak", json_text_count_or_null, f->pids_peak);
+	PUT("io_read_bytes", json_text_count_or_null, f->io_read_bytes);
+	PUT("io_write_bytes", json_text_count_or_null, f->io_write_bytes);
 	/* The client counts what the streams held. */
 	PUT("stdout_bytes", json_text_raw, "null");
 	PUT("stderr_bytes", json_text_raw, "null");

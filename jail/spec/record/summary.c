@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-bool summary_exit_reason(const json_t *record, enum exit_reason *ret)
+bool summary_get_exit_reason(const json_t *record, enum exit_reason *ret)
 {
 	const char *name = json_string_value(json_object_get(record, "exit_reason"));
 
@@ -17,7 +17,7 @@ int summary_exit_status(const json_t *record)
 	json_int_t       code      = json_is_integer(exit_code) ? json_integer_value(exit_code) : -1;
 	enum exit_reason reason;
 
-	if (!summary_exit_reason(record, &reason))
+	if (!summary_get_exit_reason(record, &reason))
 		return exit_reason_status(EXIT_setup_failed);
 	if (exit_reason_status(reason) >= 0)
 		return exit_reason_status(reason);
@@ -45,7 +45,7 @@ static void print_outcome(const json_t *record, const char *limit, FILE *out)
 	fputs(copy_plain_text(json_object_get(record, "exit_reason"), text, sizeof text), out);
 	if (json_is_string(signal))
 		fprintf(out, " %s", copy_plain_text(signal, text, sizeof text));
-	else if (summary_exit_reason(record, &reason) && reason == EXIT_exited)
+	else if (summary_get_exit_reason(record, &reason) && reason == EXIT_exited)
 		fprintf(out, " %d", summary_exit_status(record));
 	else if (*limit)
 		fprintf(out, " (%s)", limit);

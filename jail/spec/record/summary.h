@@ -14,7 +14,7 @@ void summary_print(const json_t *record, const char *limit, FILE *out);
 int summary_exit_status(const json_t *record);
 
 /* False: not a name of exit.def. */
-bool summary_exit_reason(const json_t *record, enum exit_reason *ret);
+bool summary_get_exit_reason(const json_t *record, enum exit_reason *ret);
 
 /* The error of the record: why no program ran, or why its end is not known; "" when there is none. Returns buf. */
 char *summary_error_text(const json_t *record, char *buf, size_t len);

@@ -13,7 +13,7 @@ struct ask {
 
 static void ask_drop(struct ask *a)
 {
-	client_request_forget(&a->request, a->call->mcp);
+	client_request_detach(&a->request, a->call->mcp);
 	a->call->cancel = NULL;
 	a->call->work   = NULL;
 	free(a);

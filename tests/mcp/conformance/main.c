@@ -11,7 +11,7 @@
 
 static void end_lines(void *owner)
 {
-	line_channel_stop(owner);
+	line_channel_request_stop(owner);
 }
 
 static int serve_lines(struct mcp *m, struct err *e)
