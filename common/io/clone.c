@@ -87,7 +87,7 @@ static long clone3_onto_stack(const struct clone_args *args, void (*run)(void *a
 
 enum { STACK_BYTES = 128 * 1024, GUARD_BYTES = 64 * 1024 };
 
-/* One for the process, because it waits for each child. Pages below it must not be touched. NULL with errno. */
+/* One for the process: it has one such child at a time. Pages below it must not be touched. NULL with errno. */
 static char *stack_of_child(void)
 {
 	static char *stack;
@@ -106,15 +106,13 @@ static char *stack_of_child(void)
 	return stack;
 }
 
-pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)(void *arg), void *arg)
+static pid_t clone_onto_own_stack(struct clone_args all, int group, void (*run)(void *arg), void *arg)
 {
-	struct clone_args all   = args_with_group(args, group);
-	char             *stack = stack_of_child();
-	long              r;
+	char *stack = stack_of_child();
+	long  r;
 
 	if (!stack)
 		return -1;
-	all.flags |= CLONE_VM | CLONE_VFORK;
 	all.stack      = (uint64_t)(uintptr_t)stack;
 	all.stack_size = STACK_BYTES;
 	for (int tries = 0; (r = clone3_onto_stack(&all, run, arg)) < 0; tries++) {
@@ -123,4 +121,20 @@ pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)
 			return -1;
 	}
 	return (pid_t)r;
+}
+
+pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)(void *arg), void *arg)
+{
+	struct clone_args all = args_with_group(args, group);
+
+	all.flags |= CLONE_VM | CLONE_VFORK;
+	return clone_onto_own_stack(all, group, run, arg);
+}
+
+pid_t clone_beside(const struct clone_args *args, void (*run)(void *arg), void *arg)
+{
+	struct clone_args all = *args;
+
+	all.flags |= CLONE_VM;
+	return clone_onto_own_stack(all, -1, run, arg);
 }

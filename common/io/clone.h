@@ -22,3 +22,10 @@ pid_t clone_into_group(const struct clone_args *args, int group);
  * not the caller with it. Not for processes with threads.
  */
 pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)(void *arg), void *arg);
+
+/*
+ * The same, but the caller does not wait: both run at once in the same memory. So run() calls the kernel by raw_call()
+ * only, because errno is the caller's, too, and what it reads must stay as it is. The caller reaps the child before it
+ * makes another one: they have the same stack.
+ */
+pid_t clone_beside(const struct clone_args *args, void (*run)(void *arg), void *arg);

@@ -65,10 +65,10 @@ ROOMS = {
     "jail/cli": ["run", "session", "service", "host"],
     "mcp": ["protocol", "stdio", "settings", "runs", "reply", "tools"],
 }
-APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early",
+APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early and jail/cell",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 # One header of a folder for one floor that sees no other of it.
-SHARED = {"jail/init/protocol.h": "jail/child", "jail/child/child_table.h": "jail/cli"}
+SHARED = {"jail/init/protocol.h": "jail/child", "jail/init/raw_call.h": "jail/cell", "jail/child/child_table.h": "jail/cli"}
 PURE = ["libcommon.a", "libcommon_json.a", "libcommon_protocol.a", "libjail_spec.a"]
 # What changes or asks the machine. Memory, text, time conversion and printing to a FILE are not among them.
 KERNEL_CALLS = """
