@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -221,13 +222,24 @@ static pid_t clone_sibling_into_cgroup(int group, int *pidfd)
 	return pid;
 }
 
+static int group_to_clone_into(const struct fork_request *r)
+{
+	return r->params.clones_into ? r->fds[FORK_GROUPS + r->params.joins] : -1;
+}
+
+/* Children of this process are in the cell's pid namespace from here on. */
+static bool begin_fork(const struct fork_request *r)
+{
+	return send_fork_answer(r, FORK_FORKS, 0, NULL) && setns(r->fds[FORK_CELL], CLONE_NEWPID) == 0;
+}
+
 pid_t fork_server_fork(struct fork_request *r)
 {
-	int   pidfd = -1, group = r->params.clones_into ? r->fds[FORK_GROUPS + r->params.joins] : -1;
-	pid_t pid = -1;
+	int   pidfd = -1;
+	pid_t pid   = -1;
 
-	if (send_fork_answer(r, FORK_FORKS, 0, NULL) && setns(r->fds[FORK_CELL], CLONE_NEWPID) == 0)
-		pid = clone_sibling_into_cgroup(group, &pidfd);
+	if (begin_fork(r))
+		pid = clone_sibling_into_cgroup(group_to_clone_into(r), &pidfd);
 	if (pid == 0)
 		return 0;
 	if (pid < 0) {
@@ -239,6 +251,48 @@ pid_t fork_server_fork(struct fork_request *r)
 	}
 	free_fork_request(r);
 	return pid;
+}
+
+/* A fork that shares memory, and what it needs. pid: as its server sees it, written by the kernel before it runs. */
+struct last_fork {
+	struct fork_request *request;
+	fork_server_run     *run;
+	const void          *arg;
+	pid_t                pid;
+	int                  errnum; /* why nothing ran; 0 once FORKED was sent */
+};
+
+/*
+ * It sends FORKED itself: the server waits until it execs, and what watches the cell may have to answer it before
+ * (CHILD_LISTENER), which it does by the pidfd.
+ */
+static void run_last_fork(void *arg)
+{
+	struct last_fork *f     = arg;
+	int               pidfd = pidfd_open(getpid(), 0);
+
+	if (pidfd < 0 || !send_fork_answer(f->request, FORK_FORKED, f->pid, &pidfd)) {
+		f->errnum = errno;
+		_exit(EXIT_FAILURE);
+	}
+	f->errnum = 0;
+	f->run(f->request, f->arg);
+}
+
+void fork_server_run_last(struct fork_request *r, fork_server_run *run, const void *arg)
+{
+	/* ECANCELED: it is killed before it can set that. */
+	struct last_fork  f    = { .request = r, .run = run, .arg = arg, .errnum = ECANCELED };
+	struct clone_args args = {
+		.flags      = CLONE_PARENT | CLONE_PARENT_SETTID,
+		.parent_tid = (uint64_t)(uintptr_t)&f.pid,
+	};
+
+	if (!begin_fork(r) || clone_sharing_memory(&args, group_to_clone_into(r), run_last_fork, &f) < 0)
+		f.errnum = errno;
+	if (f.errnum)
+		send_fork_answer(r, FORK_FAILED, f.errnum, NULL);
+	free_fork_request(r);
 }
 
 void fork_server_fill_child(struct child_ctx *c, struct exec_lists *lists, const struct fork_server *s,

@@ -33,6 +33,13 @@ must_use int fork_server_open(struct fork_server *s);
 must_use bool fork_server_await_request(struct fork_server *s, struct fork_request **ret);
 /* 0 in the fork, which still has all of its parent. In the parent the result was sent, and the request is freed. */
 must_use pid_t fork_server_fork(struct fork_request *r);
+/*
+ * The same for a server that ends then, and without a copy: the fork runs run(r, arg), which does not return, in this
+ * process's memory until its exec, and this process waits for that. Nobody else's program may depend on the server: if
+ * the cell has no memory left, the kernel may end both, because the fork is not this process's child (CLONE_PARENT).
+ */
+typedef void fork_server_run(const struct fork_request *r, const void *arg);
+void fork_server_run_last(struct fork_request *r, fork_server_run *run, const void *arg);
 /* In the fork: fills in what its steps need. lists: memory for the texts of its order. */
 void fork_server_fill_child(struct child_ctx *ret, struct exec_lists *lists, const struct fork_server *s,
 		      const struct fork_request *r);

@@ -13,18 +13,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* In the fork. */
+static void become_program(const struct fork_request *r, const void *server)
+{
+	struct exec_lists lists;
+	struct child_ctx  c;
+
+	fork_server_fill_child(&c, &lists, server, r);
+	child_become_program(&c); /* its last row execs */
+	_exit(EXIT_FAILURE);
+}
+
 /* A forker that cannot change to the owner's id, or back, must not go on. */
-static pid_t fork_program_as_owner(struct fork_request *r)
+static void fork_program_as_owner(const struct fork_server *s, struct fork_request *r, bool is_last)
 {
 	struct err e;
-	pid_t      pid;
 
 	if (privilege_set_userns_uid(r->params.owner_id, &e) < 0)
 		_exit(EXIT_FAILURE);
-	pid = fork_server_fork(r);
-	if (pid != 0 && privilege_restore_root_uid(&e) < 0)
+	if (is_last)
+		fork_server_run_last(r, become_program, s);
+	else if (fork_server_fork(r) == 0)
+		become_program(r, s);
+	if (!is_last && privilege_restore_root_uid(&e) < 0)
 		_exit(EXIT_FAILURE);
-	return pid;
 }
 
 static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
@@ -41,14 +53,7 @@ static _Noreturn void forker_main(struct fork_server *s, const struct forker *f)
 	if (child_set_fixed_rlimits(&none) < 0 || fork_server_open(s) < 0)
 		_exit(EXIT_FAILURE);
 	while (fork_server_await_request(s, &r)) {
-		if (fork_program_as_owner(r) == 0) {
-			struct exec_lists lists;
-			struct child_ctx  c;
-
-			fork_server_fill_child(&c, &lists, s, r);
-			child_become_program(&c); /* its last row execs */
-			_exit(EXIT_FAILURE);
-		}
+		fork_program_as_owner(s, r, f->is_for_one);
 		if (f->is_for_one)
 			break;
 	}

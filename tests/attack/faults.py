@@ -14,7 +14,7 @@ FAIL_AT = host.build_dir() / "tests" / "fail_at"
 CLASSES = {
     # what such a call can really answer: which calls
     "EMFILE ENFILE EACCES ENOMEM": "open openat openat2",
-    "EMFILE ENFILE ENOBUFS": "socket socketpair eventfd2 signalfd4 memfd_create pipe2 fsopen epoll_create1",
+    "EMFILE ENFILE ENOBUFS": "socket socketpair eventfd2 signalfd4 memfd_create pipe2 fsopen epoll_create1 pidfd_open",
     "EMFILE ENOLCK EPERM": "fcntl",
     "EAGAIN ENOMEM": "clone fork",
     "ENOSPC EAGAIN ENOMEM EPERM EACCES EBUSY": "clone3",

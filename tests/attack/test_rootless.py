@@ -5,6 +5,7 @@ The probes (test_probes.py) run in all three kinds of jails; here is what only t
 import concurrent.futures
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -280,6 +281,53 @@ def test_a_running_jail_cannot_be_looked_into_by_other_programs_of_the_user(worl
         client.signal(signal.SIGTERM)
         client.wait()
     assert all(text.count("Permission denied") == 2 for text in said.values()), said
+
+
+COPIES = [ # whose private run; which processes have a copy of their parent's memory; which programs are executed
+    (users.User("root", 0), ["launcher", "forker"], ["brigd", "brig-init", "python3"]),
+    (PLAIN, ["launcher", "newuidmap", "newgidmap", "forker"], ["brigd", "newuidmap", "newgidmap", "brig-init", "python3"]),
+    (BARE, ["launcher", "forker"], ["brigd", "brig-init", "python3"]),
+]
+
+
+@pytest.mark.parametrize("who, copies, programs", COPIES, ids=[row[0].name for row in COPIES])
+def test_a_private_run_copies_the_memory_of_few_processes(world, tmp_path, who, copies, programs):
+    """The others run in that of their parent until they execute a program or end. A copy costs its pages twice: to make, and to write to."""
+    if host.lacks("tool:strace"):
+        pytest.skip(host.lacks("tool:strace"))
+    log = tmp_path / "log"
+    argv = world.as_user(who, world.binary, "run", "--private", world.program("print(1)"))
+    done = subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", "trace=clone,clone3,fork,vfork,execve,execveat", *argv], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done
+    calls = re.findall(r"^\d+ +((?:clone3?|v?fork|execve|execveat)\(.*)", log.read_text(), re.MULTILINE)
+    calls = calls[next(n for n, call in enumerate(calls) if call.startswith(f'execve("{world.binary}"')) + 1:]
+    copied = [call for call in calls if not call.startswith("exec") and "CLONE_VM" not in call]
+    executed = [call for call in calls if call.startswith("exec")]
+    assert len(copied) == len(copies) and len(executed) == len(programs), "\n".join(calls)
+
+
+IN_FLIGHT = """
+import array, socket, sys
+keep = []
+try:
+    while True:
+        keep.append(socket.socketpair())
+        keep[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [keep[-1][0].fileno()] * 100))])
+except OSError as error:
+    assert error.errno == 109, error # ETOOMANYREFS
+print('full', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_descriptors_that_the_user_has_on_their_way_do_not_hang_his_run(world):
+    """The fork asks the launcher then to fetch the listener of its filter, while the forker waits for the fork's exec."""
+    filling = world.as_user(BARE, "prlimit", "--nofile=512:512", "/usr/bin/python3", "-c", IN_FLIGHT)
+    with subprocess.Popen(filling, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"full\n"
+        run = world.run(BARE, "--private", "--timeout", "20", program="print(1)")
+        other.stdin.close()
+    assert run.reason in ("exited", "setup_failed") and run.seconds < 15, str(run)
 
 
 @pytest.fixture
