@@ -103,7 +103,7 @@ def test_a_policy_that_cannot_be_compiled_costs_its_profile_alone(start_daemon, 
     with one.connect() as talk:
         assert talk.run("print(1)").reason == "exited"
     one.stop()
-    assert 'profile odd is left out: odd.policy:1: "no_such_call" is no system call' in one.words()
+    assert 'profile odd is left out: odd.policy:1: "no_such_call" is not a known system call' in one.words()
 
 
 def test_a_missing_rootfs_is_named_with_its_store_and_the_line_that_builds_it(start_daemon, profiles):

@@ -310,16 +310,22 @@ OF_CELL = 56 # a supervisor holds no more descriptors for one place, with or wit
 SPARE = re.compile(ORDER_FILE + r"|net:\[|/proc/[0-9]+/net/(sockstat|dev)$|.*/cell-[0-9]+$")
 
 
-def lasting_descriptors(pid):
-    """Without descriptors that are kept for later runs, whose number changes: leases (7 each, with one order file), networks,
-    places that are used again (of the monitor: groups and a socket each), and a supervisor's cells. The name of a group that was
-    removed does not match SPARE."""
+def open_files(pid):
+    """What its descriptors lead to."""
     held = []
     for fd in listed(f"/proc/{pid}/fd"):
         try:
             held.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         except OSError: # closed meanwhile
             pass
+    return held
+
+
+def lasting_descriptors(pid):
+    """Without descriptors that are kept for later runs, whose number changes: leases (7 each, with one order file), networks,
+    places that are used again (of the monitor: groups and a socket each), and a supervisor's cells. The name of a group that was
+    removed does not match SPARE."""
+    held = open_files(pid)
     lasting = len(held) - sum(bool(SPARE.match(path)) for path in held)
     places = {path.rpartition("/")[2] for path in held if "/cell-" in path and SPARE.match(path)}
     if kind_of(pid) == "supervisor":
