@@ -67,10 +67,12 @@ HOG = """
 import os, threading, time
 kept = bytearray(96 << 20)
 for folder in '/tmp', '/workspace', '/dev/shm': open(folder + '/left', 'wb').write(bytes(4 << 20))
-for _ in range(20): threading.Thread(target=time.sleep, args=(SECONDS,)).start()
+go = threading.Event()
+for _ in range(20): threading.Thread(target=go.wait).start()
 end = time.process_time() + min(0.3, SECONDS)
 while time.process_time() < end: pass
 time.sleep(SECONDS)
+go.set()
 print(os.readlink('/proc/self/ns/user'))
 """
 AFTER = """
