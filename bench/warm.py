@@ -575,7 +575,9 @@ PAGE = REPO / "docs/benchmarks.md"
 MARKS = "<!-- bench warm --table: begin -->", "<!-- bench warm --table: end -->"
 RATE_NAMES = {"ready": "connected, ready forks", "demand": "connected, forks on demand", "cold": "connected, cold", "whole_process": "`brig run`, ready forks",
               "bwrap_seccomp": "bwrap + seccomp", "bare": "bare `python3 -I -S`"}
-BESIDE = [("p99 of honest runs beside 10 % bombs, 4 clients", "warm.bombs.ready.4_clients.p99"), ("that against no bombs", "warm.bombs.ready.4_clients.ratio_p99"),
+BESIDE = [*((f"CPU of a run in bare forks of the same Python, {words}, {name}, 4 clients", f"warm.cpu.{way}.ratio_floor{key}.4_clients")
+            for way, words in (("ready", "ready"), ("demand", "on demand")) for name, key in (("`print(1)`", ""), ("a program that sleeps 30 ms", ".30ms"))),
+          ("p99 of honest runs beside 10 % bombs, 4 clients", "warm.bombs.ready.4_clients.p99"), ("that against no bombs", "warm.bombs.ready.4_clients.ratio_p99"),
           ("p99 while Pythons are replaced against steady", "warm.rotation.ratio_p99"),
           ("system calls of a ready run, and of the cell after it", "warm.cost.ready.calls"),
           ("one idle ready fork of `basic`, all in", "warm.memory.basic.all_in"), ("of `data-science`", "warm.memory.data_science.all_in")]
