@@ -327,7 +327,7 @@ def test_descriptors_that_the_user_has_on_their_way_do_not_hang_his_run(world):
         assert other.stdout.readline() == b"full\n"
         run = world.run(BARE, "--private", "--timeout", "20", program="print(1)")
         other.stdin.close()
-    assert run.reason in ("exited", "setup_failed") and run.seconds < 15, str(run)
+    assert run.reason == "exited" or "Too many references" in run.stderr, str(run) # not: was not started within 10 s
 
 
 @pytest.fixture
