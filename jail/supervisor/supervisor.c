@@ -411,18 +411,29 @@ static void handle_due_cells(struct supervisor *s)
 			handle_cell_events(s, i);
 }
 
-/* 0: no run is under way. */
-static double newest_run_start_ms(const struct supervisor *s)
+/* NULL: no run is under way. */
+static const struct runner *newest_run(const struct supervisor *s)
 {
-	double newest = 0;
+	const struct runner *newest = NULL;
 
 	for (size_t i = 0; i < s->top; i++) {
 		const struct runner *run = s->entry[i].cell ? &s->entry[i].cell->watch : NULL;
 
-		if (run && run->clock.started > newest && run->program_state == PROGRAM_NOT_ENDED && !runner_is_ending(run))
-			newest = run->clock.started;
+		if (run && run->clock.started > (newest ? newest->clock.started : 0) && run->program_state == PROGRAM_NOT_ENDED &&
+		    !runner_is_ending(run))
+			newest = run;
 	}
 	return newest;
+}
+
+static void publish_run_activity(struct supervisor *s)
+{
+	const struct runner *run = newest_run(s);
+
+	if (run)
+		zygote_process_set_activity(&s->zygote, run->clock.started, run->head.result_pipe || run->session_ms);
+	else
+		zygote_process_set_no_activity(&s->zygote);
 }
 
 static struct waiting_forks collect_waiting_forks(const struct supervisor *s)
@@ -471,7 +482,7 @@ static void supervisor_poll_once(struct supervisor *s)
 	}
 	if (!s->setup.warm)
 		return;
-	zygote_process_set_activity(&s->zygote, newest_run_start_ms(s));
+	publish_run_activity(s);
 	/* Measuring memory takes some tenths of a millisecond. The other figures are written each time. */
 	if (zygote_process_is_measurement_due(&s->zygote, n == 0)) {
 		struct waiting_forks waiting = collect_waiting_forks(s);

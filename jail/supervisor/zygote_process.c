@@ -47,9 +47,15 @@ int zygote_process_init(struct zygote_process *z, const struct supervisor_setup 
 	return 0;
 }
 
-void zygote_process_set_activity(struct zygote_process *z, double newest)
+void zygote_process_set_activity(struct zygote_process *z, double newest_ms, bool has_guest_runner)
 {
-	atomic_store_explicit(&z->activity->newest_ms, (int64_t)newest, memory_order_relaxed);
+	atomic_store_explicit(&z->activity->newest_ms, (int64_t)newest_ms, memory_order_relaxed);
+	atomic_store_explicit(&z->activity->has_guest_runner, has_guest_runner, memory_order_relaxed);
+}
+
+void zygote_process_set_no_activity(struct zygote_process *z)
+{
+	atomic_store_explicit(&z->activity->newest_ms, 0, memory_order_relaxed);
 }
 
 /* --- the zygote's side of the fork --- */

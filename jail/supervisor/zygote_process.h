@@ -54,8 +54,9 @@ struct zygote_process {
 /* setup and mounts are borrowed; filter_fd stays open. */
 must_use int zygote_process_init(struct zygote_process *z, const struct supervisor_setup *setup,
 				 struct base_mounts *mounts, int filter_fd, struct err *e);
-/* For ready forks (run_activity.h). newest: CLOCK_MONOTONIC ms, when the newest run under way began; 0: none is. */
-void zygote_process_set_activity(struct zygote_process *z, double newest);
+/* For ready forks (run_activity.h). newest_ms: CLOCK_MONOTONIC, when the newest run under way began. */
+void zygote_process_set_activity(struct zygote_process *z, double newest_ms, bool has_guest_runner);
+void zygote_process_set_no_activity(struct zygote_process *z);
 /* For a cell with this rootfs; NONE if the zygote has another, and so other files. The descriptors are borrowed. */
 struct zygote_status zygote_process_status(const struct zygote_process *z, const char *digest);
 /*

@@ -6,8 +6,10 @@
  */
 #pragma once
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct run_activity {
 	_Atomic int64_t newest_ms; /* CLOCK_MONOTONIC: when the newest of the runs under way began; 0: none is */
+	_Atomic bool    has_guest_runner; /* that run has; without one, the last that was there */
 };

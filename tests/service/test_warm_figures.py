@@ -1,5 +1,6 @@
 """What brig stats and brig top say of a zygote is true."""
 import os
+import re
 import signal
 import subprocess
 
@@ -100,3 +101,22 @@ def test_top_shows_it(service, talk):
     done = subprocess.run([tool.binary(), "top", "--once"], env=tool.environment({"BRIG_SOCKET": str(service.path)}), capture_output=True, text=True, timeout=host.HANG)
     line = next(line.split() for line in done.stdout.splitlines() if line.startswith("basic "))
     assert line[5] == "serving" and line[9].endswith("M") and line[10].endswith("M"), done
+
+
+def private_kib_of_ready_forks(daemon):
+    forks = [pid for pid in daemon.of_kind("python3") if host.number_inside(pid) == 2]
+    rollups = [host.read(f"/proc/{pid}/smaps_rollup") for pid in forks] # empty: it has ended
+    return [int(re.search(r"^Private_Dirty:\s+(\d+)", text, re.M)[1]) for text in rollups if text]
+
+
+def test_a_ready_fork_has_copied_what_the_guest_runner_writes_to_only_where_runs_have_it(built):
+    """One that has not rehearsed has less than 200 KiB of its own. The forks of `network`, which has no run, are among them."""
+    scratch, profiles = warm.scratch_profiles("basic", warm="ready", ready=2)
+    with scratch, daemons.Daemon(MANY, env={"BRIG_PRESETS": str(profiles)}) as one, one.connect() as talk:
+        warm.wait(talk)
+        have = lambda: private_kib_of_ready_forks(one)
+        assert host.poll(lambda: len(found := have()) >= 2 and min(found) > 500), have()
+        plain = max(have())
+        for _ in range(3): # the forks that waited, and one more
+            assert talk.run("pass", mode="report").record["warm"]
+        assert host.poll(lambda: max(have(), default=0) > 1.25 * plain), (plain, have())

@@ -170,10 +170,12 @@ def become(argv, entries, has_stdin, code):
 
 REHEARSAL = b"""
 class A:
-    def f(self, x):
-        return f"{x}"
+    def __init__(self, x):
+        self.x = x
+    def f(self):
+        return f"{self.x}"
 for i in range(3):
-    a = A().f([i, {"a": i}])
+    a = A([i, {"a": i}]).f()
 print("", end="")
 """
 # What a program is likely to begin with. No more: each page that these write to is copied in every ready fork.
@@ -290,9 +292,12 @@ def begin_fork():
     gc.enable()
 
 
-def rehearse_fork():
-    """Rehearses a short run, so that the fork has its own copies of the pages that programs write to."""
-    unseen(rehearse_guest if is_guest_ahead() else rehearse, rehearse_samples) # a run by the runner includes all of a plain one
+def rehearse_fork(has_guest_runner):
+    """
+    Rehearses a short run, so that the fork has its own copies of the pages that programs write to. A run by the guest runner includes all of a plain
+    one, but writes to half as many pages again: only where the newest run was one.
+    """
+    unseen(rehearse_guest if has_guest_runner and is_guest_ahead() else rehearse, rehearse_samples)
 
 
 def tell(what, error):

@@ -140,7 +140,7 @@ static bool rehearse_if_idle(const struct state *state, PyObject *work)
 
 	if (!zygote_has_time_to_rehearse(&state->zygote, &state->run))
 		return true;
-	done = PyObject_CallFunctionObjArgs(work, NULL);
+	done = PyObject_CallFunctionObjArgs(work, zygote_expects_guest_runner(&state->zygote) ? Py_True : Py_False, NULL);
 	Py_XDECREF(done);
 	return done && (zygote_report_confined(&state->run) || PyErr_SetFromErrno(PyExc_OSError));
 }
@@ -164,8 +164,8 @@ static _Noreturn void run_program_of_fork(PyObject *self, PyObject *const works[
 
 /*
  * live(environ, begin, tell, begin_fork, rehearse, become, run_exits, collect) does not return. The zygote calls
- * begin(), and tell(exception) if it cannot begin. A fork calls begin_fork(), rehearse() if its order does not come
- * soon, and become(argv, env, has_stdin, code) -> (path, code); env: None if it is as in environ.
+ * begin(), and tell(exception) if it cannot begin. A fork calls begin_fork(), rehearse(has_guest_runner) if its order
+ * does not come soon, and become(argv, env, has_stdin, code) -> (path, code); env: None if it is as in environ.
  */
 static PyObject *live_as_zygote(PyObject *self, PyObject *args)
 {

@@ -97,6 +97,11 @@ bool zygote_has_time_to_rehearse(const struct zygote *z, const struct zygote_run
 	return false;
 }
 
+bool zygote_expects_guest_runner(const struct zygote *z)
+{
+	return atomic_load_explicit(&z->activity->has_guest_runner, memory_order_relaxed);
+}
+
 int zygote_receive_spec(struct zygote *z, struct zygote_run *run)
 {
 	struct child_ctx *c = &run->child;

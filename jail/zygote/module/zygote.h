@@ -33,5 +33,7 @@ bool zygote_fork(const struct zygote *z, struct fork_request *request, struct zy
 bool zygote_report_confined(const struct zygote_run *run);
 /* Waits until the fork's spec has come: false. Or until other runs no longer need the CPU: true, if it was made ahead. */
 bool zygote_has_time_to_rehearse(const struct zygote *z, const struct zygote_run *run);
+/* The newest run of the profile has the guest runner, and so the next may have it. */
+bool zygote_expects_guest_runner(const struct zygote *z);
 /* In the fork: waits for its spec, and reads it. 0 or -1 with errno; does not return if the spec asks for an exec. */
 int  zygote_receive_spec(struct zygote *z, struct zygote_run *run);
