@@ -5,7 +5,7 @@
 
 enum { LONGEST = 64 };
 
-static char plain_letter(char c)
+static char fold_letter(char c)
 {
 	return c == '_' ? '-' : (char)tolower((unsigned char)c);
 }
@@ -16,12 +16,12 @@ static unsigned smaller_of(unsigned a, unsigned b)
 }
 
 /* One slip in a short word, and one more for each three letters: with more, any word of that length is as near. The beginning of a word is near. */
-static unsigned usable_distance(const char *a, const char *b, size_t m, size_t n, unsigned distance)
+static unsigned distance_if_near(const char *a, const char *b, size_t m, size_t n, unsigned distance)
 {
 	const size_t longer = m > n ? m : n, shorter = m > n ? n : m;
 	size_t       same   = 0;
 
-	while (same < shorter && plain_letter(a[same]) == plain_letter(b[same]))
+	while (same < shorter && fold_letter(a[same]) == fold_letter(b[same]))
 		same++;
 	if (shorter >= 3 && same == shorter)
 		return smaller_of(distance, 2);
@@ -43,15 +43,15 @@ unsigned nearest_distance(const char *a, const char *b)
 
 		now[0] = i;
 		for (unsigned j = 1; j <= n; j++) {
-			bool same = plain_letter(a[i - 1]) == plain_letter(b[j - 1]);
+			bool same = fold_letter(a[i - 1]) == fold_letter(b[j - 1]);
 
 			now[j] = smaller_of(smaller_of(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
-			if (i > 1 && j > 1 && plain_letter(a[i - 1]) == plain_letter(b[j - 2]) && plain_letter(a[i - 2]) == plain_letter(b[j - 1]))
+			if (i > 1 && j > 1 && fold_letter(a[i - 1]) == fold_letter(b[j - 2]) && fold_letter(a[i - 2]) == fold_letter(b[j - 1]))
 				now[j] = smaller_of(now[j], before[j - 2] + 1);
 		}
 		before = last;
 		last   = now;
 		now    = free_row;
 	}
-	return usable_distance(a, b, m, n, last[n]);
+	return distance_if_near(a, b, m, n, last[n]);
 }

@@ -180,7 +180,7 @@ static int set_recipe_digest(struct build *b, const char *hex, struct err *e)
 	char text[DIGEST_HEX + 16];
 	int  n = snprintf(text, sizeof text, "import %s", hex);
 
-	return digest_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 :
+	return digest_compute_of_bytes(text, (size_t)n, b->recipe.sha256, e) < 0 ? -1 :
 		guest_add_to_digest(&b->guest, &b->recipe, e);
 }
 
@@ -195,7 +195,8 @@ static int set_recipe_digest_from_archive(struct build *b, struct err *e)
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, "%.200s", path);
-	return !S_ISREG(st.st_mode) ? 0 : digest_fd(from, path, &size, hex, e) < 0 ? -1 : set_recipe_digest(b, hex, e);
+	return !S_ISREG(st.st_mode) ? 0 : digest_compute_of_fd(from, path, &size, hex, e) < 0 ? -1
+			       : set_recipe_digest(b, hex, e);
 }
 
 static int stage_import(struct build *b, struct err *e)

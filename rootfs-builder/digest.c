@@ -41,7 +41,7 @@ void digest_done(struct digest *d)
 	d->state = NULL;
 }
 
-int digest_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct err *e)
+int digest_compute_of_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_digest d = { 0 };
 
@@ -50,7 +50,7 @@ int digest_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct
 	return digest_finish(&d, hex, e);
 }
 
-int digest_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e)
+int digest_compute_of_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e)
 {
 	scoped_digest d     = { 0 };
 	uint64_t      total = 0;

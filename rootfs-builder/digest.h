@@ -13,6 +13,6 @@ must_use int digest_finish(struct digest *d, char hex[DIGEST_HEX + 1], struct er
 void         digest_done(struct digest *d);
 #define scoped_digest scoped(digest_done) struct digest
 
-must_use int digest_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct err *e);
+must_use int digest_compute_of_bytes(const void *bytes, size_t len, char hex[DIGEST_HEX + 1], struct err *e);
 /* From the descriptor's offset to end of file; *size: how many bytes were read. path: for messages. */
-must_use int digest_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e);
+must_use int digest_compute_of_fd(int fd, const char *path, uint64_t *size, char hex[DIGEST_HEX + 1], struct err *e);

@@ -8,7 +8,7 @@ struct view {
 	size_t      len;
 };
 
-bool elf_is(const void *bytes, size_t len)
+bool elf_has_magic(const void *bytes, size_t len)
 {
 	return len >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
 }
@@ -37,7 +37,7 @@ static const char *string_at_offset(const struct view *v, uint64_t offset)
 
 static int read_elf_header(const struct view *v, Elf64_Ehdr *h, struct err *e)
 {
-	if (!elf_is(v->bytes, v->len) || !elf_read_at(v, 0, h, sizeof *h))
+	if (!elf_has_magic(v->bytes, v->len) || !elf_read_at(v, 0, h, sizeof *h))
 		return err_elf(e, "too short");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_elf(e, "not 64-bit little-endian");

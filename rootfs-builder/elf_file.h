@@ -17,5 +17,5 @@ struct elf {
 	const char *runpath; /* DT_RUNPATH, else DT_RPATH, else NULL */
 };
 
-bool         elf_is(const void *bytes, size_t len); /* has the magic number */
+bool         elf_has_magic(const void *bytes, size_t len); /* has the magic number */
 must_use int elf_read(const void *bytes, size_t len, struct elf *ret, struct err *e);

@@ -148,7 +148,7 @@ static json_t *read_json_blob(int dir, const struct blob *b, struct err *e)
 			b->size);
 		return NULL;
 	}
-	if (digest_bytes(text.data, text.len, hex, e) < 0)
+	if (digest_compute_of_bytes(text.data, text.len, hex, e) < 0)
 		return NULL;
 	if (strcmp(hex, b->sha256) != 0) {
 		err_digest_mismatch(b->path, hex, e);
@@ -177,7 +177,7 @@ static void printf_like(2, 3) add_words(struct words *w, const char *fmt, ...)
 	text_make_plain(w->text);
 }
 
-static const char *platform_text(const json_t *row, char text[100])
+static const char *print_platform(const json_t *row, char text[100])
 {
 	const json_t *p = json_object_get(row, "platform");
 
@@ -193,7 +193,7 @@ static int err_no_platform(const struct reader *r, const json_t *list, struct er
 	char         text[100];
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *platform = platform_text(json_array_get(list, i), text);
+		const char *platform = print_platform(json_array_get(list, i), text);
 
 		add_words(&has, "%s%s", i ? ", " : "", platform ? platform : "?");
 	}
@@ -225,7 +225,7 @@ static const json_t *choose_image(const struct reader *r, const json_t *list, st
 	snprintf(mine, sizeof mine, "linux/%s", r->arch);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *row      = json_array_get(list, i);
-		const char   *platform = platform_text(row, text);
+		const char   *platform = print_platform(row, text);
 
 		if (platform && strcmp(platform, mine) != 0) {
 			add_words(&others, "%s%s", others.len ? ", " : "", platform);
@@ -465,7 +465,7 @@ int layout_open_layer(int dir, const struct layout_layer *l, struct err *e)
 	if ((uint64_t)st.st_size != l->size)
 		return err_set(e, ERR_BAD_SPEC, "%s: has %" PRIu64 " bytes, its descriptor says %" PRIu64, l->path,
 			       (uint64_t)st.st_size, l->size);
-	if (digest_fd(fd, l->path, &size, hex, e) < 0)
+	if (digest_compute_of_fd(fd, l->path, &size, hex, e) < 0)
 		return -1;
 	if (strcmp(hex, l->sha256) != 0)
 		return err_digest_mismatch(l->path, hex, e);

@@ -202,7 +202,7 @@ static bool elf_libraries_are_found(const struct lint *l, const struct tree_entr
 	struct elf elf;
 	struct err e;
 
-	if (!elf_is(bytes, entry->size))
+	if (!elf_has_magic(bytes, entry->size))
 		return true;
 	if (elf_read(bytes, entry->size, &elf, &e) < 0)
 		return finding(why, "%s", e.text);
@@ -226,7 +226,7 @@ static bool entry_libraries_are_found(const struct lint *l, const struct tree_en
 
 	if (fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic)
 		return finding(why, "cannot be read: %s", strerror(errno));
-	if (!elf_is(magic, sizeof magic))
+	if (!elf_has_magic(magic, sizeof magic))
 		return true;
 	bytes = mmap(NULL, entry->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)

@@ -82,7 +82,7 @@ static int hash_entry(int root, struct manifest *m, size_t i, struct err *e)
 	fd = tree_open_entry(root, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_sys(e, "read %s", entry->path);
-	if (digest_fd(fd, entry->path, &entry->size, m->sha256[i], e) < 0)
+	if (digest_compute_of_fd(fd, entry->path, &entry->size, m->sha256[i], e) < 0)
 		return -1;
 	m->bytes += entry->size;
 	return 0;

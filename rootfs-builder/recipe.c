@@ -316,7 +316,7 @@ int recipe_extend(struct recipe *r, const struct recipe *base, struct err *e)
 	int  n = snprintf(both, sizeof both, "%s%s", base->sha256, r->sha256);
 
 	/* Another base makes another digest, so that "is it built already?" has the right answer. */
-	if (check_keep_rows(r, base, e) < 0 || digest_bytes(both, (size_t)n, r->sha256, e) < 0)
+	if (check_keep_rows(r, base, e) < 0 || digest_compute_of_bytes(both, (size_t)n, r->sha256, e) < 0)
 		return -1;
 	for (const struct field *f = recipe_fields; f->name; f++)
 		if (join_field(r, base, f) < 0)
@@ -339,7 +339,7 @@ int recipe_parse(struct recipe *ret, const char *name, const void *bytes, size_t
 	if (!text_is_name(name))
 		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no name; use a-z, 0-9, '-', '_', '.'", name);
 	snprintf(r.name, sizeof r.name, "%s", name);
-	if (digest_bytes(bytes, len, r.sha256, e) < 0)
+	if (digest_compute_of_bytes(bytes, len, r.sha256, e) < 0)
 		return -1;
 	r.source = wire_parse(bytes, len, RECIPE_MAX, e);
 	if (!r.source)

@@ -84,7 +84,7 @@ static int check_wheel_hash(void *search, int folder, const char *name, struct e
 	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "%s", name);
-	if (digest_fd(fd, name, &size, hash, e) < 0)
+	if (digest_compute_of_fd(fd, name, &size, hash, e) < 0)
 		return -1;
 	for (size_t i = 0; i < asked->n_hashes; i++)
 		if (strcmp(asked->hash[i], hash) == 0) {

@@ -111,7 +111,7 @@ struct lent {
 	}
 #define LENT_N 3
 
-static void lent_done(struct lent (*lent)[LENT_N])
+static void lent_files_free(struct lent (*lent)[LENT_N])
 {
 	for (size_t i = 0; i < LENT_N; i++)
 		bytes_done(&(*lent)[i].own);
@@ -264,7 +264,7 @@ static int install_wheels(const struct wheels *w, int root, const char *pip, int
 
 static int gather_and_install(const struct wheels *w, int root, const char *pip, int log, int stop, struct err *e)
 {
-	scoped(lent_done) struct lent lent[LENT_N] = LENT;
+	scoped(lent_files_free) struct lent lent[LENT_N] = LENT;
 	scoped_fd                     place        = -1;
 
 	if (tree_remove(root, NAME, e) < 0) /* what an archive may have put there */

@@ -114,7 +114,7 @@ static void reap_brigd_later(struct brigd_link *l, pid_t pid)
 		fd_closep(&g->source.fd);
 }
 
-static void outgoing_free(struct brigd_link *l, struct outgoing *w)
+static void outgoing_message_free(struct brigd_link *l, struct outgoing *w)
 {
 	TAILQ_REMOVE(&l->outgoing_list, w, link);
 	json_decref(w->message);
@@ -139,7 +139,7 @@ static void link_close(struct brigd_link *l)
 	l->unanswered = 0;
 	json_object_clear(l->kept);
 	while (!TAILQ_EMPTY(&l->outgoing_list))
-		outgoing_free(l, TAILQ_FIRST(&l->outgoing_list));
+		outgoing_message_free(l, TAILQ_FIRST(&l->outgoing_list));
 }
 
 /*
@@ -334,7 +334,7 @@ static void send_unanswered_requests(struct brigd_link *l)
 	while (!l->blocked && (w = TAILQ_FIRST(&l->outgoing_list))) {
 		if (link_try_send(l, w->message, NULL, 0, &ignored) == 0)
 			return;
-		outgoing_free(l, w);
+		outgoing_message_free(l, w);
 	}
 }
 

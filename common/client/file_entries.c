@@ -19,7 +19,7 @@ static enum file_entries_answer report_entry(struct file_entries *f, const struc
 {
 	struct file_entry entry = f->entry;
 
-	if (file_name_fault(f->name, entry.name_len))
+	if (file_name_find_fault(f->name, entry.name_len))
 		return entries_set_error("invalid file name", e);
 	f->left      = entry.kind == FILE_REGULAR || entry.kind == FILE_EXECUTABLE ? entry.bytes : 0;
 	f->header_at = f->name_at = 0;

@@ -15,7 +15,7 @@ struct question {
 };
 
 /* Consumes the reference to the request. */
-static json_t *metrics_ask(const struct question *q, json_t *request, struct err *e)
+static json_t *metrics_exchange(const struct question *q, json_t *request, struct err *e)
 {
 	bool    late  = loop_now_ms() > q->until_ms;
 	json_t *reply = late ? NULL : datagram_exchange(q->sock, request, NULL, e);
@@ -27,11 +27,11 @@ static json_t *metrics_ask(const struct question *q, json_t *request, struct err
 }
 
 /* A profile may be removed between stats and metrics: its request is then refused, and it is left out. */
-static int ask_runs(const struct question *q, const json_t *profiles, json_t *ret, struct err *e)
+static int exchange_run_lists(const struct question *q, const json_t *profiles, json_t *ret, struct err *e)
 {
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		json_t *name  = json_object_get(json_array_get(profiles, i), "name");
-		json_t *reply = metrics_ask(q, json_pack("{ss sO}", "op", "metrics", "profile", name), e);
+		json_t *reply = metrics_exchange(q, json_pack("{ss sO}", "op", "metrics", "profile", name), e);
 
 		if (!reply && e->kind != ERR_DENIED)
 			return -1;
@@ -53,8 +53,8 @@ int metrics_page_print(FILE *out, unsigned ms, struct err *e)
 		return -1;
 	(void)setsockopt(server.sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 	q     = (struct question){ server.sock, ms, loop_now_ms() + ms };
-	stats = metrics_ask(&q, json_pack("{ss}", "op", "stats"), e);
-	r     = stats ? ask_runs(&q, json_object_get(stats, "profiles"), runs, e) : -1;
+	stats = metrics_exchange(&q, json_pack("{ss}", "op", "stats"), e);
+	r     = stats ? exchange_run_lists(&q, json_object_get(stats, "profiles"), runs, e) : -1;
 	if (r == 0)
 		service_metrics_print(stats, runs, out);
 	(void)brigd_close(&server);

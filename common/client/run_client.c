@@ -11,12 +11,12 @@
 
 enum { INTERRUPT_MS = 2 * 1000 }; /* as brigd waits at a timeout */
 
-static const char *event_text(const json_t *event, const char *key)
+static const char *event_get_text(const json_t *event, const char *key)
 {
 	return json_string_value(json_object_get(event, key));
 }
 
-static uint64_t event_number(const json_t *event, const char *key)
+static uint64_t event_get_number(const json_t *event, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(event, key));
 }
@@ -112,7 +112,7 @@ static void pipe_on_readable(void *owner)
 	}
 }
 
-static void pipe_on_rested(void *owner)
+static void pipe_on_pause_over(void *owner)
 {
 	struct run_pipe *p = owner;
 
@@ -129,7 +129,7 @@ static void pipe_open(struct run_client *c, struct run_pipe *p, int fd, uint64_t
 	if (fd < 0 || !c->link)
 		return;
 	p->source = (struct loop_source){ .fd = fd, .ready = pipe_on_readable, .owner = p };
-	p->rest   = (struct loop_timer){ .due = pipe_on_rested, .owner = p };
+	p->rest   = (struct loop_timer){ .due = pipe_on_pause_over, .owner = p };
 	if (loop_add(c->loop, &p->source, &ignored) == 0)
 		return;
 	p->source.fd = -1;
@@ -169,7 +169,7 @@ static void input_open(struct run_client *c, int fd)
  * Not blocking: the program can open its pipe again, read back the bytes that poll() has reported, and hold a writing
  * end open (stream.h). Streams with names that a later brigd may add stay in d, which closes them.
  */
-static void take_streams(struct datagram *d, int fd[RUN_STREAMS])
+static void adopt_streams(struct datagram *d, int fd[RUN_STREAMS])
 {
 	static const char *const ours[RUN_STREAMS] = { "stdout", "stderr", "result", "stdin", "tools" };
 	const json_t            *names             = json_object_get(d->answer.source, "streams");
@@ -184,7 +184,7 @@ static void take_streams(struct datagram *d, int fd[RUN_STREAMS])
 
 static void handle_started(struct run_client *c, struct datagram *d)
 {
-	uint64_t   keep            = event_number(d->answer.source, "output_bytes");
+	uint64_t   keep            = event_get_number(d->answer.source, "output_bytes");
 	int        fd[RUN_STREAMS] = { -1, -1, -1, -1, -1 };
 	struct err e;
 
@@ -194,9 +194,9 @@ static void handle_started(struct run_client *c, struct datagram *d)
 			c->events->lost(c->owner, &e);
 		return;
 	}
-	take_streams(d, fd);
+	adopt_streams(d, fd);
 	c->state = RUN_RUNS;
-	snprintf(c->id, sizeof c->id, "%s", event_text(d->answer.source, "run"));
+	snprintf(c->id, sizeof c->id, "%s", event_get_text(d->answer.source, "run"));
 	pipe_open(c, &c->out, fd_take(&fd[RUN_STDOUT]), keep);
 	pipe_open(c, &c->err, fd_take(&fd[RUN_STDERR]), keep);
 	pipe_open(c, &c->report, fd_take(&fd[RUN_RESULT]), PROGRAM_REPORT_MAX);
@@ -218,11 +218,11 @@ static void handle_event(struct run_client *c, struct datagram *d)
 	case EVENT_waiting:
 		if (c->state != RUN_WAITS)
 			return;
-		snprintf(c->id, sizeof c->id, "%s", event_text(event, "run"));
+		snprintf(c->id, sizeof c->id, "%s", event_get_text(event, "run"));
 		if (c->cancelled)
 			run_send_interrupt_or_cancel(c);
 		if (c->events->waiting)
-			c->events->waiting(c->owner, event_text(event, "why"));
+			c->events->waiting(c->owner, event_get_text(event, "why"));
 		return;
 	case EVENT_opened:
 		if (c->events->opened)
@@ -234,8 +234,8 @@ static void handle_event(struct run_client *c, struct datagram *d)
 	case EVENT_limit:
 		if (!json_is_true(json_object_get(event, "ends")))
 			return;
-		snprintf(c->limit, sizeof c->limit, "%s", event_text(event, "name"));
-		c->limit_value = event_number(event, "value");
+		snprintf(c->limit, sizeof c->limit, "%s", event_get_text(event, "name"));
+		c->limit_value = event_get_number(event, "value");
 		return;
 	case EVENT_ended:
 		c->events->ended(c->owner, event);
@@ -310,7 +310,7 @@ void run_client_init(struct run_client *c, struct brigd_link *link, int sock, co
 	c->kill_timer               = (struct loop_timer){ .due = run_send_cancel, .owner = c };
 }
 
-int run_client_ask(struct run_client *c, const json_t *message, const int *fds, size_t n, struct err *e)
+int run_client_start_request(struct run_client *c, const json_t *message, const int *fds, size_t n, struct err *e)
 {
 	c->state = RUN_WAITS;
 	if (!c->link)
@@ -358,7 +358,7 @@ void run_client_drain(struct run_client *c)
 	stream_drain(&c->report.stream);
 }
 
-void run_client_add_figures(const struct run_client *c, json_t *record)
+void run_client_add_byte_counts(const struct run_client *c, json_t *record)
 {
 	const struct stream *out = &c->out.stream, *err = &c->err.stream;
 

@@ -70,7 +70,8 @@ void         run_client_init(struct run_client *c, struct brigd_link *link, int 
  * Sends the request run, exec or open. May be called again after a refusal. Message and descriptors must live until
  * the answer.
  */
-must_use int run_client_ask(struct run_client *c, const json_t *message, const int *fds, size_t n, struct err *e);
+must_use int run_client_start_request(struct run_client *c, const json_t *message, const int *fds, size_t n,
+				      struct err *e);
 /* Was the request sent, or may it be? A cancel then needs brigd's answer. */
 bool         run_client_is_sent(const struct run_client *c);
 /* Cancels once. reason: one of the protocol's. */
@@ -93,7 +94,7 @@ void run_pipe_read(struct run_pipe *p);
 /* Reads what the pipes have. They are not read to their end: a process outside the jail may have got a writing end. */
 void    run_client_drain(struct run_client *c);
 /* Only the client reads the output, so brigd cannot count it. */
-void    run_client_add_figures(const struct run_client *c, json_t *record);
+void    run_client_add_byte_counts(const struct run_client *c, json_t *record);
 /* The report of the guest runner, which the program may have forged: a new reference, or NULL with *e. */
 json_t *run_client_report(const struct run_client *c, enum program_report_kind kind, struct err *e);
 

@@ -33,7 +33,7 @@ static void stream_append(struct stream *s, const char *bytes, size_t n)
 	s->len += n;
 }
 
-static void stream_keep(struct stream *s, const char *bytes, size_t n)
+static void stream_append_or_write(struct stream *s, const char *bytes, size_t n)
 {
 	if (s->to < 0)
 		stream_append(s, bytes, n);
@@ -85,7 +85,7 @@ enum stream_answer stream_read(struct stream *s)
 		return STREAM_BROKEN;
 	}
 	if (left)
-		stream_keep(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
+		stream_append_or_write(s, chunk, (uint64_t)n < left ? (size_t)n : (size_t)left);
 	if (s->tail && (uint64_t)n > left)
 		stream_keep_tail(s, chunk + left, (size_t)n - (size_t)left);
 	s->seen += (uint64_t)n;

@@ -26,7 +26,7 @@ void transfer_add_entry(FILE *out, enum file_kind kind, const char *name, const 
 		fwrite(bytes, 1, len, out);
 }
 
-static bool transfer_all_sent(const struct transfer *t)
+static bool transfer_is_all_sent(const struct transfer *t)
 {
 	return t->out_at == t->out_len;
 }
@@ -34,7 +34,7 @@ static bool transfer_all_sent(const struct transfer *t)
 /* It is no error if the other end stops reading: its own entries report what became of the files. */
 static void transfer_send(struct transfer *t)
 {
-	ssize_t n = transfer_all_sent(t) ? 0
+	ssize_t n = transfer_is_all_sent(t) ? 0
 			       : send(t->source.fd, t->out + t->out_at, t->out_len - t->out_at,
 				      MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -42,7 +42,7 @@ static void transfer_send(struct transfer *t)
 		t->out_at += (size_t)n;
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		t->out_at = t->out_len;
-	if (transfer_all_sent(t))
+	if (transfer_is_all_sent(t))
 		loop_set_events(t->loop, &t->source, EPOLLIN);
 }
 
@@ -106,7 +106,7 @@ static int transfer_start(struct transfer *t, int fd, struct err *e)
 	return -1;
 }
 
-static void transfer_on_answer(void *owner, struct datagram *d)
+static void transfer_on_reply(void *owner, struct datagram *d)
 {
 	struct transfer *t     = owner;
 	const json_t    *error = json_object_get(d->answer.source, "error");
@@ -149,7 +149,7 @@ int transfer_ask(struct transfer *t, struct brigd_link *link, const char *sessio
 	t->loop      = brigd_link_loop(link);
 	t->source.fd = -1;
 	t->message   = json_pack("{ss ss}", "op", "files", "session", session);
-	t->question  = (struct question){ .answered = transfer_on_answer,
+	t->question  = (struct question){ .answered = transfer_on_reply,
 					  .lost     = transfer_on_lost,
 					  .owner    = t,
 					  .message  = t->message,

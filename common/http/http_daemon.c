@@ -22,7 +22,7 @@ enum {
  * It does not consider connections that were resumed while it ran. Other sources of the loop are served after at most 8
  * runs.
  */
-static void daemon_run(void *owner)
+static void run_mhd_daemon(void *owner)
 {
 	struct http_daemon    *d = owner;
 	MHD_UNSIGNED_LONG_LONG wait;
@@ -206,8 +206,8 @@ int http_daemon_open(struct http_daemon *d, int listener, size_t memory, struct 
 	info = d->mhd ? MHD_get_daemon_info(d->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
 		return err_set(e, ERR_SETUP, "libmicrohttpd does not start: %s", strerror(errno));
-	d->source = (struct loop_source){ .fd = info->epoll_fd, .ready = daemon_run, .owner = d };
-	d->timer  = (struct loop_timer){ .due = daemon_run, .owner = d };
+	d->source = (struct loop_source){ .fd = info->epoll_fd, .ready = run_mhd_daemon, .owner = d };
+	d->timer  = (struct loop_timer){ .due = run_mhd_daemon, .owner = d };
 	d->tick   = (struct loop_timer){ .due = on_deadline_tick, .owner = d };
 	if (loop_add(d->loop, &d->source, e) < 0)
 		return -1;

@@ -12,7 +12,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-static bool clone_try_again(int group, int tries)
+static bool may_retry_clone_after_delay(int group, int tries)
 {
 	if (errno != EACCES || group < 0 || tries >= CLONE_LENT_MS)
 		return false;
@@ -36,7 +36,7 @@ pid_t clone_into_group(const struct clone_args *args, int group)
 	struct clone_args all = args_with_group(args, group);
 	pid_t             pid;
 
-	for (int tries = 0; (pid = clone3(&all, sizeof all)) < 0 && clone_try_again(group, tries); tries++)
+	for (int tries = 0; (pid = clone3(&all, sizeof all)) < 0 && may_retry_clone_after_delay(group, tries); tries++)
 		;
 	return pid;
 }
@@ -88,7 +88,7 @@ static long clone3_onto_stack(const struct clone_args *args, void (*run)(void *a
 enum { STACK_BYTES = 128 * 1024, GUARD_BYTES = 64 * 1024 };
 
 /* One for the process: it has one such child at a time. Pages below it must not be touched. NULL with errno. */
-static char *stack_of_child(void)
+static char *get_child_stack(void)
 {
 	static char *stack;
 	char        *at;
@@ -108,7 +108,7 @@ static char *stack_of_child(void)
 
 static pid_t clone_onto_own_stack(struct clone_args all, int group, void (*run)(void *arg), void *arg)
 {
-	char *stack = stack_of_child();
+	char *stack = get_child_stack();
 	long  r;
 
 	if (!stack)
@@ -117,7 +117,7 @@ static pid_t clone_onto_own_stack(struct clone_args all, int group, void (*run)(
 	all.stack_size = STACK_BYTES;
 	for (int tries = 0; (r = clone3_onto_stack(&all, run, arg)) < 0; tries++) {
 		errno = (int)-r;
-		if (!clone_try_again(group, tries))
+		if (!may_retry_clone_after_delay(group, tries))
 			return -1;
 	}
 	return (pid_t)r;

@@ -24,7 +24,7 @@ const char *file_left_reason_name(enum file_left why)
 
 /* --- names --- */
 
-static const char *component_fault(const char *at, size_t n)
+static const char *find_component_fault(const char *at, size_t n)
 {
 	if (n == 0)
 		return "has an empty component";
@@ -35,7 +35,7 @@ static const char *component_fault(const char *at, size_t n)
 	return NULL;
 }
 
-const char *file_name_fault(const char *name, size_t len)
+const char *file_name_find_fault(const char *name, size_t len)
 {
 	const char *fault = NULL;
 	unsigned    depth = 0;
@@ -48,7 +48,7 @@ const char *file_name_fault(const char *name, size_t len)
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t      n     = (size_t)((slash ? slash : end) - at);
 
-		fault = component_fault(at, n);
+		fault = find_component_fault(at, n);
 		at += n + 1;
 	}
 	return fault ? fault : depth > FILE_DEPTH_MAX ? "is more than 32 directories deep" : NULL;
@@ -81,11 +81,11 @@ const char *file_pattern_normalize(const char *pattern, char ret[FILE_NAME_BYTES
 		len += n;
 	}
 	memcpy(ret + len, len ? "" : "**", len ? 1 : 3);
-	return file_name_fault(ret, strlen(ret));
+	return file_name_find_fault(ret, strlen(ret));
 }
 
 /* Is a component `**`, which stands for any number of directories? Its length, or 0. */
-static size_t any_depth_length(const char *component)
+static size_t any_depth_component_length(const char *component)
 {
 	return begins_with(component, "**") && (!component[2] || component[2] == '/') ? 2 : 0;
 }
@@ -117,7 +117,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 	if (!*pattern || strlen(name) > FILE_NAME_BYTES)
 		return 0;
 	while (*n && *p) {
-		if (any_depth_length(p)) {
+		if (any_depth_component_length(p)) {
 			any = p = next_component(p);
 			mark = n;
 		} else if (component_matches(p, n)) {
@@ -130,7 +130,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 			return 0;
 		}
 	}
-	while (any_depth_length(p))
+	while (any_depth_component_length(p))
 		p = next_component(p);
 	if (*p)
 		return 0;
@@ -141,7 +141,7 @@ size_t file_pattern_matches(const char *pattern, const char *name)
 
 const char *file_pattern_rest_below(const char *pattern, const char *name)
 {
-	while (*pattern && *name && !any_depth_length(pattern)) {
+	while (*pattern && *name && !any_depth_component_length(pattern)) {
 		pattern = next_component(pattern);
 		name    = next_component(name);
 	}
@@ -165,7 +165,7 @@ size_t file_pattern_hidden_length(const char *pattern, const char *name)
 	size_t place     = 0;
 
 	for (const char *wanted = pattern; *wanted; wanted = next_component(wanted))
-		any_depth |= any_depth_length(wanted) > 0;
+		any_depth |= any_depth_component_length(wanted) > 0;
 	for (const char *part = name; *part; part = next_component(part), place++)
 		if (*part == '.' && !pattern_names_hidden_part(pattern, any_depth, place, part))
 			return (size_t)(part - name) + strcspn(part, "/");
@@ -226,7 +226,7 @@ int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAM
 		strcpy(name, memchr(name, 0, entry->name_len) || file_pattern_normalize(name, plain) ? "" : plain);
 		return 0;
 	}
-	fault = entry->kind == FILE_END ? NULL : file_name_fault(name, entry->name_len);
+	fault = entry->kind == FILE_END ? NULL : file_name_find_fault(name, entry->name_len);
 	return fault ? err_set(e, ERR_BAD_SPEC, "files: the name \"%.80s\" %s", name, fault) : 0;
 }
 

@@ -36,7 +36,7 @@ struct file_entry {
 const char *file_left_reason_name(enum file_left why);
 
 /* NULL: the name is a plain relative path; else what is wrong with it, like "has . or .. in it" */
-const char *file_name_fault(const char *name, size_t len);
+const char *file_name_find_fault(const char *name, size_t len);
 
 /*
  * A pattern names files, or directories with everything in them; *, ? and [] do not match a slash, a component ** stands for any number
@@ -59,7 +59,7 @@ must_use int file_stream_read(int fd, void *bytes, size_t len);
 must_use int file_stream_write(int fd, const void *bytes, size_t len);
 /* Sends the header and the name. */
 must_use int file_stream_write_header(int fd, enum file_kind kind, const char *name, uint64_t bytes);
-/* Receives the next header and its name, which is checked with file_name_fault() (not that of FILE_END). The pattern of a FILE_GET is made plain; it is
+/* Receives the next header and its name, which is checked with file_name_find_fault() (not that of FILE_END). The pattern of a FILE_GET is made plain; it is
  * "" if that cannot be. -1 with *e. */
 must_use int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAME_BYTES + 1], struct err *e);
 /* Copies len bytes. -1 with errno; ENODATA: `from` ended too soon. */

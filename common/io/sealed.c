@@ -66,7 +66,7 @@ int sealed_create_fixed_size(const char *name, size_t size, struct err *e)
 	return fd_take(&fd);
 }
 
-int memory_publish(const char *name, size_t size, void **ret, struct err *e)
+int memfd_create_mapped(const char *name, size_t size, void **ret, struct err *e)
 {
 	scoped_fd fd = create_memfd(name);
 	void     *bytes;

@@ -23,7 +23,7 @@ must_use int sealed_create_fixed_size(const char *name, size_t size, struct err 
  * A file of zeros that only the caller can write, through *ret: other processes get the descriptor, and can map it for
  * reading only (F_SEAL_FUTURE_WRITE, Linux 5.1). No fork has *ret. The caller's descriptor, or -1 with *e.
  */
-must_use int memory_publish(const char *name, size_t size, void **ret, struct err *e);
+must_use int memfd_create_mapped(const char *name, size_t size, void **ret, struct err *e);
 
 /*
  * Whether this is a memory file of at most max bytes with the seals WRITE, SHRINK and GROW. Opens and reads nothing: safe

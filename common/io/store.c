@@ -150,7 +150,7 @@ int store_open_tree_in_first(const char *const stores[2], const char *name, stru
 		       stores[0], stores[1], name);
 }
 
-bool store_name_time(const char *const stores[2], const char *name, struct timespec *ret)
+bool store_get_name_time(const char *const stores[2], const char *name, struct timespec *ret)
 {
 	char        path[STORE_PATH_MAX];
 	struct stat st;

@@ -38,7 +38,7 @@ must_use int store_open_tree(const char *store, const char *name, struct store_t
 /* Opens it in the first store that has it; stores[1] may be "". */
 must_use int store_open_tree_in_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e);
 /* When the name was linked to its tree, in the first store that has it; changes with every build. False, and *ret untouched: no such name. */
-bool         store_name_time(const char *const stores[2], const char *name, struct timespec *ret);
+bool         store_get_name_time(const char *const stores[2], const char *name, struct timespec *ret);
 /* The same as store_open_tree() when the digest is known. */
 must_use int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e);
 void         store_close(struct store_tree *t); /* may be called twice */

@@ -23,7 +23,7 @@ static int put_with_del_escaped(const char *bytes, size_t len, void *owner)
 	return 0;
 }
 
-int ascii_dump(const json_t *value, size_t flags, json_dump_callback_t put, void *into)
+int json_dump_ascii(const json_t *value, size_t flags, json_dump_callback_t put, void *into)
 {
 	struct escaping to = { put, into };
 

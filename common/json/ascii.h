@@ -9,4 +9,4 @@
 #include <jansson.h>
 
 /* Like json_dump_callback(), with its flags. */
-int ascii_dump(const json_t *value, size_t flags, json_dump_callback_t put, void *into);
+int json_dump_ascii(const json_t *value, size_t flags, json_dump_callback_t put, void *into);

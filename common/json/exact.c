@@ -65,7 +65,7 @@ static size_t shorten_reals(char *text)
 	return (size_t)(to - text);
 }
 
-char *exact_dump(const json_t *value, size_t flags, size_t *len)
+char *json_dump_exact(const json_t *value, size_t flags, size_t *len)
 {
 	char *text = json_dumps(value, flags | JSON_REAL_PRECISION(DIGITS_SURE));
 

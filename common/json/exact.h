@@ -11,4 +11,4 @@
 #include <jansson.h>
 
 /* Like json_dumps(), with its flags except the precision; malloc'ed, NULL when memory is short. */
-char *exact_dump(const json_t *value, size_t flags, size_t *len);
+char *json_dump_exact(const json_t *value, size_t flags, size_t *len);

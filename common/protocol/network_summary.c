@@ -58,7 +58,7 @@ bool network_proxy_is_lost(const json_t *record)
 	return false;
 }
 
-char *network_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX])
+char *network_print_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX])
 {
 	const json_t *list = json_object_get(json_object_get(record, "network"), "connections");
 	size_t        n    = 0, at;

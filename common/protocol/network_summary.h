@@ -11,6 +11,6 @@
 enum { NETWORK_SUMMARY_MAX = 400 };
 
 /* The refused and failed connections of the record's key "network", without repetitions, at most `most` by name. "": none. Returns buf. */
-char *network_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX]);
+char *network_print_summary(const json_t *record, size_t most, char buf[NETWORK_SUMMARY_MAX]);
 /* Whether the run lost its network, because brig-proxy ended or could not start. */
 bool network_proxy_is_lost(const json_t *record);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-char *refused_call_summary(const json_t *row, char *buf, size_t len)
+char *refused_call_print_summary(const json_t *row, char *buf, size_t len)
 {
 	const char *call     = json_string_value(json_object_get(row, "call")),
 		   *argument = json_string_value(json_object_get(row, "argument"));
@@ -25,7 +25,7 @@ static void append_words(char buf[REFUSED_SUMMARY_MAX], const char *before, cons
 	snprintf(buf + at, REFUSED_SUMMARY_MAX - at, "%s%s", before, words);
 }
 
-char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMARY_MAX])
+char *refused_print_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMARY_MAX])
 {
 	const json_t *list = json_object_get(record, "refused");
 	size_t        n    = json_array_size(list), named = n < most ? n : most;
@@ -40,7 +40,7 @@ char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMAR
 			     i == 0       ? ""
 			     : i + 1 == n ? " and "
 					  : ", ",
-			     refused_call_summary(row, one, sizeof one));
+			     refused_call_print_summary(row, one, sizeof one));
 		snprintf(times, sizeof times, " (%" JSON_INTEGER_FORMAT " times)", count);
 		append_words(buf, count > 1 ? times : "", "");
 	}

@@ -10,6 +10,6 @@
 enum { REFUSED_SUMMARY_MAX = 400 };
 
 /* The calls of the record's key "refused", at most `most` by name. "": none. Returns buf. */
-char *refused_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMARY_MAX]);
+char *refused_print_summary(const json_t *record, size_t most, char buf[REFUSED_SUMMARY_MAX]);
 /* One row of that list: "fcntl(_, F_SETLEASE)". Returns buf. */
-char *refused_call_summary(const json_t *row, char *buf, size_t len);
+char *refused_call_print_summary(const json_t *row, char *buf, size_t len);

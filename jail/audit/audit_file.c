@@ -12,7 +12,7 @@
 enum { NAME_SIZE = sizeof(((struct audit_file *)0)->name) + 16, FOLDER_SIZE = 4096 };
 
 /* NAME.3; NAME itself for 0 */
-static const char *rotated_name(const struct audit_file *f, unsigned n, char buf[NAME_SIZE])
+static const char *print_rotated_name(const struct audit_file *f, unsigned n, char buf[NAME_SIZE])
 {
 	if (n == 0)
 		return f->name;
@@ -54,10 +54,11 @@ static int rotate_files(struct audit_file *f)
 	 * Up to the lowest number that is free: a crash between two renames leaves a gap, and to fill it loses no file.
 	 */
 	while (n < f->keep &&
-	       (fstatat(f->folder, rotated_name(f, n, to), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+	       (fstatat(f->folder, print_rotated_name(f, n, to), &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
 		n++;
 	for (; n > 0; n--)
-		if (renameat(f->folder, rotated_name(f, n - 1, from), f->folder, rotated_name(f, n, to)) < 0)
+		if (renameat(f->folder, print_rotated_name(f, n - 1, from), f->folder,
+			     print_rotated_name(f, n, to)) < 0)
 			return -errno;
 	return open_newest_file(f);
 }
@@ -142,7 +143,7 @@ static int open_folder_and_file(struct audit_file *f, const char *path, struct e
 		return err_sys(e, "%s", path);
 	}
 	for (unsigned n = f->keep + 1; n <= AUDIT_KEEP_MAX; n++) /* predecessors of a time when keep was larger */
-		unlinkat(f->folder, rotated_name(f, n, name), 0);
+		unlinkat(f->folder, print_rotated_name(f, n, name), 0);
 	return 0;
 }
 

@@ -52,7 +52,7 @@ static bool write_reset_value(int fd, const char *value)
 	return write(fd, value, strlen(value)) > 0;
 }
 
-static bool reset_counter(const struct cg *g, const struct cg_leaf *leaf, const struct trace *t)
+static bool reset_counter_by_trace(const struct cg *g, const struct cg_leaf *leaf, const struct trace *t)
 {
 	char      text[512];
 	scoped_fd own = g->files ? -1 : openat(leaf->fd, t->file, (t->reset ? O_RDWR : O_RDONLY) | O_CLOEXEC);
@@ -72,7 +72,7 @@ bool cg_leaf_reset_counters(const struct cg *g, const struct cg_leaf *leaf, bool
 	if (leaf->v2)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(traces); i++)
-		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !reset_counter(g, leaf, &traces[i]))
+		if (leaf->controllers & traces[i].controller && (traces[i].at_once || !at_once) && !reset_counter_by_trace(g, leaf, &traces[i]))
 			return false;
 	return true;
 }

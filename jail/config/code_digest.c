@@ -7,7 +7,7 @@
 
 #include <openssl/sha.h>
 
-void code_digest(const void *bytes, size_t len, char hex[CODE_DIGEST_HEX + 1])
+void code_compute_digest(const void *bytes, size_t len, char hex[CODE_DIGEST_HEX + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char     raw[SHA256_DIGEST_LENGTH];

@@ -9,4 +9,4 @@
 
 enum { CODE_DIGEST_HEX = 64 };
 
-void code_digest(const void *bytes, size_t len, char hex[CODE_DIGEST_HEX + 1]);
+void code_compute_digest(const void *bytes, size_t len, char hex[CODE_DIGEST_HEX + 1]);

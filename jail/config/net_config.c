@@ -80,7 +80,7 @@ static int fill_proxy_config(void *bytes, void *arg, struct err *e)
 	if (find_upstream(p, m->asked != NULL, c, e) < 0)
 		return -1;
 	if (!m->asked) /* a private run has no other configuration to compare with, and a digest takes half a millisecond */
-		code_digest(c, sizeof *c, m->ret->digest);
+		code_compute_digest(c, sizeof *c, m->ret->digest);
 	if (make_ca_if_needed(m->places, p, m->asked, c, e) < 0)
 		return -1;
 	m->ret->trust_fd = c->has_ca ? sealed_create("brig-trust", c->ca_cert, strlen(c->ca_cert), e) : -1;

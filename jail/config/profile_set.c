@@ -68,7 +68,7 @@ static int served_profile_prepare(struct served_profile *p, const struct brig_pa
 		return -1;
 	if (filter_load_or_compile(&p->policy, places->runtime, &filter, e) < 0)
 		return -1;
-	code_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);
+	code_compute_digest(filter.insn, filter.len * sizeof *filter.insn, p->filter_sha256);
 	p->packages  = package_list_read(places, p->profile.rootfs);
 	p->filter_fd = sealed_create("filter", filter.insn, filter.len * sizeof *filter.insn, e);
 	return p->filter_fd < 0 ? -1 : 0;

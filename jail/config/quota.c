@@ -17,7 +17,7 @@ static struct quota_user *quota_user_find(struct quota *q, uint32_t uid)
 }
 
 /* The size of the bucket: the starts of ten seconds, but at least 100, and at most those of a minute. */
-static double burst_of_rate(uint64_t per_minute)
+static double start_burst_of_rate(uint64_t per_minute)
 {
 	return per_minute > 600 ? (double)per_minute / 6 : per_minute > 100 ? 100 : (double)per_minute;
 }
@@ -36,7 +36,7 @@ static struct quota_user *quota_user_find_or_add(struct quota *q, const struct q
 		if (q->user[i].runs == 0 && now_ms - q->user[i].since_ms > MINUTE_MS)
 			u = &q->user[i];
 	if (u)
-		*u = (struct quota_user){ .uid = uid, .starts = burst_of_rate(limits->runs_per_minute), .since_ms = now_ms };
+		*u = (struct quota_user){ .uid = uid, .starts = start_burst_of_rate(limits->runs_per_minute), .since_ms = now_ms };
 	return u;
 }
 
@@ -78,7 +78,7 @@ static int check_fits_whole_quota(const struct quota_limits *limits, uint64_t me
 
 static int check_start_rate(struct quota_user *u, uint64_t per_minute, double now_ms, struct denial *d)
 {
-	double most = burst_of_rate(per_minute),
+	double most = start_burst_of_rate(per_minute),
 		now = u->starts + (now_ms - u->since_ms) * (double)per_minute / MINUTE_MS;
 	char   text[32];
 
@@ -91,7 +91,7 @@ static int check_start_rate(struct quota_user *u, uint64_t per_minute, double no
 			 "your quota is used up");
 }
 
-static int deny_new_user(struct denial *d)
+static int deny_too_many_users(struct denial *d)
 {
 	return deny_busy(d, MINUTE_MS, " users at once", "1024", "the quota of this host is used up");
 }
@@ -120,7 +120,7 @@ int quota_check(struct quota *q, const struct quota_limits *limits, uint32_t uid
 	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
 	if (!u)
-		return deny_new_user(d);
+		return deny_too_many_users(d);
 	u->asked_ms = now_ms;
 	return check_quotas(q, limits, u, part, now_ms, d);
 }
@@ -130,7 +130,7 @@ int quota_check_session_call(struct quota *q, const struct quota_limits *limits,
 {
 	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
-	return u ? check_start_rate(u, limits->runs_per_minute, now_ms, d) : deny_new_user(d);
+	return u ? check_start_rate(u, limits->runs_per_minute, now_ms, d) : deny_too_many_users(d);
 }
 
 static void spend_start(struct quota_user *u, const struct quota_limits *limits)
@@ -161,7 +161,7 @@ int quota_reserve(struct quota *q, const struct quota_limits *limits, uint32_t u
 	struct quota_user *u = quota_user_find_or_add(q, limits, uid, now_ms);
 
 	if (!u)
-		return deny_new_user(d);
+		return deny_too_many_users(d);
 	if (check_fits_whole_quota(limits, part->memory_bytes, "your quota", d) < 0 ||
 	    check_fits_whole_quota(&q->all, part->memory_bytes, "this host", d) < 0)
 		return -1;

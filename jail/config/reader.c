@@ -153,7 +153,7 @@ static int reading_offer_rules(const struct reading *r, const struct rules *rule
 }
 
 /* parent: if it ends, this process ends too, since no other process would read its status. */
-static _Noreturn void reading_main(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
+static _Noreturn void run_reading_process(const struct reader_setup *setup, uint64_t number, bool is_first, pid_t parent)
 {
 	struct reading r = {
 		.folder = setup->places.profiles[PROFILES_PRESET], .setup = *setup, .number = number, .is_first = is_first
@@ -195,7 +195,7 @@ static void run_reading(const struct reader_setup *setup, uint64_t number, bool 
 	struct err e;
 
 	if (pid == 0)
-		reading_main(setup, number, is_first, self);
+		run_reading_process(setup, number, is_first, self);
 	in_time = pid < 0 || wait_for_reading(pid, setup->server);
 	status  = pid < 0 ? -1 : child_wait(pid);
 	if (pid > 0 && status == 0)

@@ -78,7 +78,7 @@ static int send_profile(int monitor, const struct served_profile *served, uint64
 
 /* --- all of them --- */
 
-static int ask_monitor_to_seal(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
+static int exchange_seal_with_monitor(int monitor, uint64_t reading, uint32_t numbers[MONITOR_PROFILES_MAX], struct err *e)
 {
 	struct monitor_answer  answer;
 	struct monitor_message message;
@@ -109,7 +109,7 @@ int rules_offer_to_monitor(int monitor, const struct brig_paths *places, const e
 	for (size_t i = 0; i < r->profiles.n; i++)
 		if (send_profile(monitor, r->profiles.item[i], r->config.ready, e) < 0)
 			return err_wrap(e, "profile %s", r->profiles.item[i]->name);
-	return ask_monitor_to_seal(monitor, reading, numbers, e);
+	return exchange_seal_with_monitor(monitor, reading, numbers, e);
 }
 
 void rules_send_decision(int monitor, bool is_served)

@@ -34,7 +34,7 @@ static int make_view_folders(char *path, bool whole, struct err *e)
 }
 
 /* PLACE_VIEW "/store-0", then the real path outside of the view: brig_paths_unmap_view() finds it there for messages. */
-static int path_in_view(const char *name, const char *place, char path[PATH_SIZE], struct err *e)
+static int print_path_in_view(const char *name, const char *place, char path[PATH_SIZE], struct err *e)
 {
 	char known[PATH_MAX];
 
@@ -160,7 +160,7 @@ static int copy_profile_folder(unsigned *files, const char *name, char *place, b
 			*place = 0;
 		return 0;
 	}
-	if (path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
+	if (print_path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
 		return -1;
 	remove_old_copies(path);
 	if (copy_folder_files(files, path, place, e) < 0)
@@ -183,7 +183,7 @@ static int copy_config_file(char *config, struct err *e)
 		return 0;
 	if (trust_read(config, FILE_BYTES_MAX, &text, e) < 0)
 		return e->errnum == ENOENT ? 0 : -1; /* config_load() reports a missing file */
-	if (path_in_view("config", config, path, e) < 0 || make_view_folders(path, false, e) < 0)
+	if (print_path_in_view("config", config, path, e) < 0 || make_view_folders(path, false, e) < 0)
 		return -1;
 	unlink(path); /* the copy of the last reading */
 	if (write_file_copy(path, &text, e) < 0)
@@ -200,7 +200,7 @@ static int bind_store_into_view(const char *name, char *place, struct err *e)
 
 	if (!*place || access(place, F_OK) < 0)
 		return 0;
-	if (path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
+	if (print_path_in_view(name, place, path, e) < 0 || make_view_folders(path, true, e) < 0)
 		return -1;
 	if (mount(place, path, NULL, MS_BIND | MS_REC, NULL) < 0)
 		return err_sys(e, "view: %s", place);

@@ -253,7 +253,7 @@ static bool is_lease_tree_current(const struct backend_service *b, const struct 
 	struct timespec   named;
 
 	return b->mode == MONITOR_USER ||
-	       (store_name_time(store, profile->rootfs, &named) && named.tv_sec == message->rootfs_since_s &&
+	       (store_get_name_time(store, profile->rootfs, &named) && named.tv_sec == message->rootfs_since_s &&
 		named.tv_nsec == message->rootfs_since_ns);
 }
 
@@ -320,7 +320,7 @@ static int start_run_in_service(void *self, struct run *ret, const struct launch
 	return start_run_by_lease(b, ret, o, streams, &cell) ? 0 : start_run_by_monitor(b, ret, o, &cell, e);
 }
 
-static struct net_proxy *hold_proxy_of_profile(void *self, const struct served_profile *profile, int config)
+static struct net_proxy *get_proxy_of_profile(void *self, const struct served_profile *profile, int config)
 {
 	struct backend_service *b = self;
 	struct net_proxy      **p = &b->proxy[profile->index];
@@ -382,7 +382,7 @@ static bool receive_late_monitor_message(void *self)
 
 struct backend backend_service_make(struct backend_service *self)
 {
-	return (struct backend){ .self = self, .monitor = self->pid, .proxy = hold_proxy_of_profile,
+	return (struct backend){ .self = self, .monitor = self->pid, .proxy = get_proxy_of_profile,
 				 .start = start_run_in_service, .settle = free_spent_lease,
 				 .count = count_profile_cells,
 				 .on_readable = receive_late_monitor_message };

@@ -81,7 +81,7 @@ static void finding_set_death(int status, const struct surroundings *at, struct 
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
 		f->by = REFUSER_FILTER;
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIGSYS (%s)", refuser_text(REFUSER_FILTER));
-		refusal_advice(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
+		refusal_print_advice(&(struct refusal){ .errnum = 0 }, REFUSER_FILTER, at, f->fix, sizeof f->fix);
 	} else if (WIFSIGNALED(status)) {
 		snprintf(f->cause, sizeof f->cause, "the probe was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	} else {

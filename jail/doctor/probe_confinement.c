@@ -19,7 +19,7 @@
 
 static bool set_no_new_privs(struct probe *p)
 {
-	return sys_ok(p, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
+	return check_sys_result(p, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
 }
 
 bool probe_no_new_privs(struct probe *p)
@@ -51,7 +51,7 @@ static bool install_seccomp_filter(struct probe *p)
 	};
 	struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
 
-	return sys_ok(p, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "seccomp(SECCOMP_SET_MODE_FILTER)");
+	return check_sys_result(p, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), "seccomp(SECCOMP_SET_MODE_FILTER)");
 }
 
 static bool check_seccomp_filter(struct probe *p)
@@ -66,7 +66,7 @@ static bool check_seccomp_filter(struct probe *p)
 		syscall(SYS_getpgid, 0);
 		_exit(0);
 	}
-	if (!sys_ok(p, child, "fork") || !sys_ok(p, waitpid(child, &status, 0), "waitpid"))
+	if (!check_sys_result(p, child, "fork") || !check_sys_result(p, waitpid(child, &status, 0), "waitpid"))
 		return false;
 	return (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) ||
 	       report_missing(p, "SECCOMP_RET_KILL_PROCESS was installed and does not kill", "");
@@ -75,7 +75,7 @@ static bool check_seccomp_filter(struct probe *p)
 bool probe_seccomp(struct probe *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (!sys_ok(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
+		if (!check_sys_result(p, syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &actions[i].action), "%s", actions[i].name))
 			return false;
 	return set_no_new_privs(p) && install_seccomp_filter(p) && check_seccomp_filter(p) &&
 	       report_detail(p, p->at->seccomp == 2 ? "filters, below the one under which brig was started" :
@@ -91,11 +91,11 @@ bool probe_landlock(struct probe *p)
 	if (abi < 0 && errno == EOPNOTSUPP)
 		return report_missing(p, "landlock_create_ruleset: EOPNOTSUPP (Landlock is built in but not switched on)",
 				      "boot with landlock in lsm=, as in: lsm=landlock,lockdown,yama,integrity,apparmor");
-	if (!sys_ok(p, abi, "landlock_create_ruleset"))
+	if (!check_sys_result(p, abi, "landlock_create_ruleset"))
 		return false;
 	rules = landlock_create_ruleset(&attr, sizeof attr, 0);
-	if (!sys_ok(p, rules, "landlock_create_ruleset") || !set_no_new_privs(p) ||
-	    !sys_ok(p, landlock_restrict_self(rules, 0), "landlock_restrict_self"))
+	if (!check_sys_result(p, rules, "landlock_create_ruleset") || !set_no_new_privs(p) ||
+	    !check_sys_result(p, landlock_restrict_self(rules, 0), "landlock_restrict_self"))
 		return false;
 	scoped_fd leak = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -107,7 +107,7 @@ bool probe_landlock(struct probe *p)
 static bool empty_capability_bounding_set(struct probe *p)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if (!sys_ok(p, prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "prctl(PR_CAPBSET_DROP)"))
+		if (!check_sys_result(p, prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "prctl(PR_CAPBSET_DROP)"))
 			return false;
 	return true;
 }
@@ -119,9 +119,9 @@ bool probe_capabilities(struct probe *p)
 	unsigned long locks = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 	                      SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-	return sandbox_enter(p, 0) && sys_ok(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
-	       sys_ok(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
-	       empty_capability_bounding_set(p) && sys_ok(p, syscall(SYS_capset, &head, none), "capset") &&
+	return sandbox_enter(p, 0) && check_sys_result(p, prctl(PR_SET_SECUREBITS, locks, 0, 0, 0), "prctl(PR_SET_SECUREBITS)") &&
+	       check_sys_result(p, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT_CLEAR_ALL)") &&
+	       empty_capability_bounding_set(p) && check_sys_result(p, syscall(SYS_capset, &head, none), "capset") &&
 	       (unshare(CLONE_NEWUTS) < 0 || report_missing(p, "capabilities were dropped and still work", "")) &&
 	       report_detail(p, "bounding set empty, securebits locked");
 }
@@ -132,5 +132,5 @@ bool probe_keyring(struct probe *p)
 		return true;
 	if (errno == ENOSYS)
 		return report_detail(p, "this kernel has no keyrings: there is nothing to inherit");
-	return sys_ok(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
+	return check_sys_result(p, -1, "keyctl(KEYCTL_JOIN_SESSION_KEYRING)");
 }

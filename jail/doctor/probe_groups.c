@@ -207,7 +207,7 @@ static bool report_leaf_refused(struct probe *p, const struct leaf *l, int errnu
  * out controllers while it has processes: they must be moved into a group
  * below it.
  */
-static const char *fix_for_busy_group(const struct probe *p, const char *where, char *buf, size_t len)
+static const char *print_fix_for_busy_group(const struct probe *p, const char *where, char *buf, size_t len)
 {
 	if (p->at->uid != 0 && !p->at->is_monitor)
 		return "systemd-run --user --scope -p Delegate=yes brig ...";
@@ -250,7 +250,7 @@ static bool leaf_make_below(struct probe *p, const char *above, const struct con
 	snprintf(l->name, sizeof l->name, "%s", p->at->tag);
 	snprintf(l->path, sizeof l->path, "%.*s/%s", (int)(sizeof l->path - sizeof l->name - 2), above, l->name);
 	l->fd = openat(l->above, l->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return sys_ok(p, l->fd, "open %s", l->path);
+	return check_sys_result(p, l->fd, "open %s", l->path);
 }
 
 /*
@@ -288,7 +288,7 @@ static bool leaf_open_for_controller(struct probe *p, const struct controller *c
 	snprintf(cause, sizeof cause,
 	         "%.900s is delegated to this user, but has other processes, so it cannot enable controllers: EBUSY", above);
 	p->finding.errnum = EBUSY;
-	return report_missing(p, cause, fix_for_busy_group(p, above, fix, sizeof fix));
+	return report_missing(p, cause, print_fix_for_busy_group(p, above, fix, sizeof fix));
 }
 
 static bool report_missing_file(struct probe *p, const char *file)
@@ -299,7 +299,7 @@ static bool report_missing_file(struct probe *p, const char *file)
 	p->finding.errnum = ENOENT;
 	p->finding.by     = REFUSER_KERNEL;
 	snprintf(cause, sizeof cause, "a group of ours has no file %s: %s", file, refuser_text(REFUSER_KERNEL));
-	return report_missing(p, cause, refusal_advice(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
+	return report_missing(p, cause, refusal_print_advice(&r, REFUSER_KERNEL, p->at, fix, sizeof fix));
 }
 
 static bool write_and_read_back(struct probe *p, const struct leaf *l, const char *file, const char *value)
@@ -307,9 +307,9 @@ static bool write_and_read_back(struct probe *p, const struct leaf *l, const cha
 	char back[64];
 
 	if (value && file_write_existing(l->fd, file, value) < 0)
-		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "write %s to %s", value, file);
+		return errno == ENOENT ? report_missing_file(p, file) : check_sys_result(p, -1, "write %s to %s", value, file);
 	if (!cg_read_file(l->fd, file, back, sizeof back))
-		return errno == ENOENT ? report_missing_file(p, file) : sys_ok(p, -1, "read %s", file);
+		return errno == ENOENT ? report_missing_file(p, file) : check_sys_result(p, -1, "read %s", file);
 	return !value || strncmp(back, value, strlen(value)) == 0 ||
 	       report_refused(p, (struct refusal){ .errnum = ERANGE }, "%s kept %.20s in place of %s", file, back, value);
 }
@@ -391,7 +391,7 @@ bool probe_clone_into_group(struct probe *p)
 	char        members[32];
 	pid_t       child;
 
-	if (!leaf_open_for_controller(p, NULL, &l) || !sys_ok(p, child = clone_into_group(&l), "clone3(CLONE_INTO_CGROUP)"))
+	if (!leaf_open_for_controller(p, NULL, &l) || !check_sys_result(p, child = clone_into_group(&l), "clone3(CLONE_INTO_CGROUP)"))
 		return false;
 	cg_read_file(l.fd, "cgroup.procs", members, sizeof members);
 	kill_child(child);
@@ -431,13 +431,13 @@ bool probe_group_kill(struct probe *p)
 	child = clone_into_group(&l);
 	if (child < 0)
 		child = fork_into_group(&l);
-	if (!sys_ok(p, child, "start a process in the group"))
+	if (!check_sys_result(p, child, "start a process in the group"))
 		return false;
-	if (!sys_ok(p, file_write_existing(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
+	if (!check_sys_result(p, file_write_existing(l.fd, "cgroup.kill", "1"), "write 1 to cgroup.kill")) {
 		kill_child(child);
 		return false;
 	}
-	return sys_ok(p, waitpid(child, &status, 0), "waitpid") &&
+	return check_sys_result(p, waitpid(child, &status, 0), "waitpid") &&
 	       (WIFSIGNALED(status) || report_missing(p, "cgroup.kill was written and killed nothing", ""));
 }
 

@@ -46,14 +46,14 @@ static bool printf_like(3, 0) finding_set_refusal(struct probe *p, struct refusa
 	f->errnum = r.errnum;
 	f->by     = refusal_find_refuser(&r, p->at);
 	n         = vsnprintf(f->cause, sizeof f->cause, fmt, ap);
-	refusal_cause(&r, f->by, why, sizeof why);
+	refusal_print_cause(&r, f->by, why, sizeof why);
 	if (n >= 0 && (size_t)n < sizeof f->cause)
 		snprintf(f->cause + n, sizeof f->cause - (size_t)n, ": %s", why);
-	refusal_advice(&r, f->by, p->at, f->fix, sizeof f->fix);
+	refusal_print_advice(&r, f->by, p->at, f->fix, sizeof f->fix);
 	return false;
 }
 
-bool sys_ok(struct probe *p, long r, const char *fmt, ...)
+bool check_sys_result(struct probe *p, long r, const char *fmt, ...)
 {
 	int     saved = errno;
 	va_list ap;
@@ -107,7 +107,7 @@ bool report_detail(struct probe *p, const char *fmt, ...)
 	return true;
 }
 
-bool mount_ok(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options)
+bool mount_or_report(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options)
 {
 	struct refusal r = { .caps = 0 };
 
@@ -160,12 +160,12 @@ bool sandbox_map_self(struct probe *p)
 
 	/* Before Linux 3.19 there is no setgroups file; without /proc all three files are missing. */
 	if (file_write_existing(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
-		return sys_ok(p, -1, "write /proc/self/setgroups");
+		return check_sys_result(p, -1, "write /proc/self/setgroups");
 	snprintf(map, sizeof map, "0 %u 1", p->at->gid);
-	if (!sys_ok(p, file_write_existing(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
+	if (!check_sys_result(p, file_write_existing(AT_FDCWD, "/proc/self/gid_map", map), "write /proc/self/gid_map"))
 		return false;
 	snprintf(map, sizeof map, "0 %u 1", p->at->uid);
-	return sys_ok(p, file_write_existing(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
+	return check_sys_result(p, file_write_existing(AT_FDCWD, "/proc/self/uid_map", map), "write /proc/self/uid_map");
 }
 
 bool has_procfs(void)
@@ -218,7 +218,7 @@ bool sandbox_become_child(struct probe *p)
 		end_as_child_ended(child);
 	if (child == 0)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return sys_ok(p, child, "fork");
+	return check_sys_result(p, child, "fork");
 }
 
 /* The writing end is held by the probe and by the child that goes on for it (sandbox_become_child()). Helpers close it. */
@@ -226,7 +226,7 @@ static int lifeline[2] = { -1, -1 };
 
 bool lifeline_open(struct probe *p)
 {
-	return sys_ok(p, pipe2(lifeline, O_CLOEXEC), "pipe");
+	return check_sys_result(p, pipe2(lifeline, O_CLOEXEC), "pipe");
 }
 
 /* Not PR_SET_PDEATHSIG: it has no effect when the parent is dead already, which PID 1 of a new pid namespace cannot find out. */
@@ -246,7 +246,7 @@ bool sandbox_enter_tmpfs(struct probe *p)
 
 	for (size_t i = 0; i < ARRAY_LEN(candidates); i++)
 		if (access(candidates[i], F_OK) == 0)
-			return mount_ok(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
-			       sys_ok(p, chdir(candidates[i]), "chdir %s", candidates[i]);
+			return mount_or_report(p, "brig", candidates[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") &&
+			       check_sys_result(p, chdir(candidates[i]), "chdir %s", candidates[i]);
 	return report_missing(p, "no directory to mount on", "mkdir /tmp");
 }

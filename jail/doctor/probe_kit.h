@@ -1,7 +1,7 @@
 /*
  * probe_kit.h - what probe functions are written with. For jail/doctor/probe*.c only.
  *
- * sys_ok() takes the result of one system call and returns true when it worked.
+ * check_sys_result() takes the result of one system call and returns true when it worked.
  * Otherwise it writes the finding (what was tried, errno, layer, fix) and
  * returns false. The other functions do likewise, so that a probe is one chain
  * of &&.
@@ -19,7 +19,7 @@ struct probe {
 	struct finding             finding;
 };
 
-bool sys_ok(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
+bool check_sys_result(struct probe *p, long r, const char *fmt, ...) printf_like(3, 4);
 
 /*
  * Writes the finding of a refusal of which more is known, and returns false. config, since and unit come from the row
@@ -34,7 +34,7 @@ bool report_better_fix(struct probe *p, const char *fix); /* replaces the fix of
 bool report_detail(struct probe *p, const char *fmt, ...) printf_like(2, 3);
 
 /* mount(); when it fails, it also tries the twin (refusal.h). */
-bool mount_ok(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options);
+bool mount_or_report(struct probe *p, const char *what, const char *on, const char *type, unsigned long flags, const char *options);
 
 /*
  * A sandbox: namespaces of our own to try things in. A user namespace comes

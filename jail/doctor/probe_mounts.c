@@ -83,12 +83,12 @@ static bool mount_proc(struct probe *p, bool is_root)
 	/* sandbox_enter_tmpfs() has just mounted a tmpfs: so neither a filter nor an LSM nor a missing capability refuses mount() */
 	if (errno == EPERM && n)
 		return report_masked_procfs(p, is_root, masks, n);
-	return mount_ok(p, "proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS);
+	return mount_or_report(p, "proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, PROC_OPTIONS);
 }
 
 static bool sandbox_mkdir(struct probe *p, const char *name)
 {
-	return sys_ok(p, mkdir(name, 0755), "mkdir on a tmpfs");
+	return check_sys_result(p, mkdir(name, 0755), "mkdir on a tmpfs");
 }
 
 bool probe_proc(struct probe *p)
@@ -104,7 +104,7 @@ bool probe_proc(struct probe *p)
 		return false;
 	if (p->finding.result == RESULT_DEGRADED)
 		return true;
-	if (!sys_ok(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
+	if (!check_sys_result(p, access("proc/1/status", R_OK), "read the status of PID 1 in the new procfs"))
 		return false;
 	if (access("proc/sys", F_OK) == 0)
 		report_degraded(p, "the new procfs shows /proc/sys in spite of subset=pid", "boot Linux 5.8 or newer");
@@ -116,8 +116,8 @@ bool probe_tmpfs(struct probe *p)
 	struct statfs s;
 
 	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "t") ||
-	    !mount_ok(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
-	    !sys_ok(p, statfs("t", &s), "statfs"))
+	    !mount_or_report(p, "brig", "t", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=10000,mode=0755") ||
+	    !check_sys_result(p, statfs("t", &s), "statfs"))
 		return false;
 	if ((uint64_t)s.f_blocks * (uint64_t)s.f_bsize != 64 * MIB || s.f_files != 10000)
 		return report_missing(p, "a tmpfs with size=64m,nr_inodes=10000 came out with other limits", "");
@@ -131,11 +131,11 @@ bool probe_fsmount(struct probe *p)
 	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "m"))
 		return false;
 	fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
-	if (!sys_ok(p, fs, "fsopen") || !sys_ok(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
-	    !sys_ok(p, fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0), "fsconfig(CREATE)"))
+	if (!check_sys_result(p, fs, "fsopen") || !check_sys_result(p, fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0), "fsconfig") ||
+	    !check_sys_result(p, fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0), "fsconfig(CREATE)"))
 		return false;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID);
-	return sys_ok(p, mnt, "fsmount") && sys_ok(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
+	return check_sys_result(p, mnt, "fsmount") && check_sys_result(p, move_mount(mnt, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH), "move_mount");
 }
 
 /* -1, with a finding, when there is none. */
@@ -146,7 +146,7 @@ static int clone_test_tree(struct probe *p)
 	if (!sandbox_enter(p, CLONE_NEWNS) || !sandbox_enter_tmpfs(p) || !sandbox_mkdir(p, "from") || !sandbox_mkdir(p, "to") || !sandbox_mkdir(p, "from/inside"))
 		return -1;
 	tree = open_tree(AT_FDCWD, "from", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	return sys_ok(p, tree, "open_tree(OPEN_TREE_CLONE)") ? tree : -1;
+	return check_sys_result(p, tree, "open_tree(OPEN_TREE_CLONE)") ? tree : -1;
 }
 
 bool probe_open_tree(struct probe *p)
@@ -154,8 +154,8 @@ bool probe_open_tree(struct probe *p)
 	scoped_fd tree = clone_test_tree(p);
 
 	return tree >= 0 &&
-	       sys_ok(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
-	       sys_ok(p, access("to/inside", F_OK), "look into the cloned tree");
+	       check_sys_result(p, move_mount(tree, "", AT_FDCWD, "to", MOVE_MOUNT_F_EMPTY_PATH), "move_mount of a cloned tree") &&
+	       check_sys_result(p, access("to/inside", F_OK), "look into the cloned tree");
 }
 
 bool probe_mount_setattr(struct probe *p)
@@ -164,8 +164,8 @@ bool probe_mount_setattr(struct probe *p)
 	scoped_fd         tree = clone_test_tree(p);
 	struct statvfs    s;
 
-	if (tree < 0 || !sys_ok(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
-	    !sys_ok(p, fstatvfs(tree, &s), "fstatvfs"))
+	if (tree < 0 || !check_sys_result(p, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr), "mount_setattr") ||
+	    !check_sys_result(p, fstatvfs(tree, &s), "fstatvfs"))
 		return false;
 	if (!(s.f_flag & ST_RDONLY) || !(s.f_flag & ST_NOSUID) || mkdirat(tree, "forbidden", 0755) == 0)
 		return report_missing(p, "a tree made read-only by mount_setattr can still be written", "");
@@ -174,9 +174,9 @@ bool probe_mount_setattr(struct probe *p)
 
 bool probe_pivot_root(struct probe *p)
 {
-	if (!sandbox_enter(p, CLONE_NEWNS) || !mount_ok(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !sandbox_enter_tmpfs(p) ||
-	    !sandbox_mkdir(p, "here") || !sys_ok(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
-	    !sys_ok(p, umount2(".", MNT_DETACH), "detach the old root") || !sys_ok(p, chdir("/"), "chdir /"))
+	if (!sandbox_enter(p, CLONE_NEWNS) || !mount_or_report(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !sandbox_enter_tmpfs(p) ||
+	    !sandbox_mkdir(p, "here") || !check_sys_result(p, pivot_root(".", "."), "pivot_root into a tmpfs") ||
+	    !check_sys_result(p, umount2(".", MNT_DETACH), "detach the old root") || !check_sys_result(p, chdir("/"), "chdir /"))
 		return false;
 	if (access("/here", F_OK) < 0 || access("/usr", F_OK) == 0 || access("/proc", F_OK) == 0)
 		return report_missing(p, "after pivot_root the old tree can still be seen", "");
@@ -190,7 +190,7 @@ bool probe_openat2(struct probe *p)
 	scoped_fd       root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fine = -1, up = -1, outside = -1;
 
 	fine = openat2(root, ".", &how, sizeof how);
-	if (!sys_ok(p, fine, "openat2(RESOLVE_BENEATH)"))
+	if (!check_sys_result(p, fine, "openat2(RESOLVE_BENEATH)"))
 		return false;
 	up      = openat2(root, "..", &how, sizeof how);
 	outside = openat2(root, "/", &how, sizeof how);
@@ -233,11 +233,11 @@ static bool bind_device_node(struct probe *p, const struct node *n)
 	scoped_fd   at   = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	struct stat st;
 
-	if (!sys_ok(p, at, "create a mount point") || !mount_ok(p, n->path, name, NULL, MS_BIND, NULL) || !sys_ok(p, stat(name, &st), "stat"))
+	if (!check_sys_result(p, at, "create a mount point") || !mount_or_report(p, n->path, name, NULL, MS_BIND, NULL) || !check_sys_result(p, stat(name, &st), "stat"))
 		return false;
 	fd_closep(&at);
 	at = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return sys_ok(p, at, "open %s after binding it", n->path);
+	return check_sys_result(p, at, "open %s after binding it", n->path);
 }
 
 bool probe_device_nodes(struct probe *p)

@@ -36,7 +36,7 @@ bool probe_user_namespace(struct probe *p)
 		return report_missing(p, ROOTLESS_ROOT_CAUSE, ROOTLESS_ROOT_FIX);
 	/* Ubuntu allows the namespace and then denies every capability in it. */
 	return sandbox_unshare(p, CLONE_NEWUTS) &&
-	       sys_ok(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)") &&
+	       check_sys_result(p, sethostname("brig", 4), "a capability used inside the new user namespace (sethostname)") &&
 	       sandbox_unshare(p, CLONE_NEWUSER) && report_detail(p, "two levels deep");
 }
 
@@ -61,7 +61,7 @@ static bool inner_child_start(struct probe *p, struct inner *ret)
 {
 	int go[2], came[2];
 
-	if (!sys_ok(p, pipe2(go, O_CLOEXEC), "pipe") || !sys_ok(p, pipe2(came, O_CLOEXEC), "pipe"))
+	if (!check_sys_result(p, pipe2(go, O_CLOEXEC), "pipe") || !check_sys_result(p, pipe2(came, O_CLOEXEC), "pipe"))
 		return false;
 	ret->pid = fork();
 	if (ret->pid == 0) {
@@ -72,7 +72,7 @@ static bool inner_child_start(struct probe *p, struct inner *ret)
 	ret->came = came[0];
 	close(go[0]);
 	close(came[1]);
-	return sys_ok(p, ret->pid, "fork");
+	return check_sys_result(p, ret->pid, "fork");
 }
 
 static bool inner_child_step_ok(struct probe *p, const struct inner *in, const char *what)
@@ -128,7 +128,7 @@ static bool map_ids_of_host(struct probe *p)
 
 	return choose_map_base(p, &base) && inner_child_start(p, &in) && inner_child_step_ok(p, &in, "unshare(CLONE_NEWUSER)") &&
 	       write_id_map(p, in.pid, "uid_map", base) && write_id_map(p, in.pid, "gid_map", base) &&
-	       sys_ok(p, write(in.go, "", 1), "pipe") && inner_child_step_ok(p, &in, "setresuid to the second id of the range") &&
+	       check_sys_result(p, write(in.go, "", 1), "pipe") && inner_child_step_ok(p, &in, "setresuid to the second id of the range") &&
 	       report_detail(p, "host uids %" PRIu64 " and %" PRIu64 " mapped", base, base + 1);
 }
 
@@ -162,7 +162,7 @@ bool probe_id_range(struct probe *p)
 
 bool probe_mount_namespace(struct probe *p)
 {
-	return sandbox_enter(p, CLONE_NEWNS) && mount_ok(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	return sandbox_enter(p, CLONE_NEWNS) && mount_or_report(p, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 bool probe_pid_namespace(struct probe *p)
@@ -179,8 +179,8 @@ static bool check_loopback(struct probe *p, int s)
 	ssize_t            sent;
 	char               byte;
 
-	if (!sys_ok(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") ||
-	    !sys_ok(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname"))
+	if (!check_sys_result(p, bind(s, (struct sockaddr *)&at, len), "bind to 127.0.0.1") ||
+	    !check_sys_result(p, getsockname(s, (struct sockaddr *)&at, &len), "getsockname"))
 		return false;
 	/* A new network namespace has no firewall rules: an EPERM comes from a BPF program of the control group. */
 	sent = sendto(s, "", 1, 0, (struct sockaddr *)&at, len);
@@ -189,7 +189,7 @@ static bool check_loopback(struct probe *p, int s)
 				      p->at->where == WHERE_SERVICE ?
 		                             "in the unit: no IPAddressDeny=, or IPAddressAllow=localhost beside it" :
 		                             "bpftool cgroup tree names the filter: start brig outside of that group");
-	return sys_ok(p, sent < 0 ? -1 : 0, "send over lo") && sys_ok(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
+	return check_sys_result(p, sent < 0 ? -1 : 0, "send over lo") && check_sys_result(p, recv(s, &byte, 1, MSG_DONTWAIT), "receive over lo");
 }
 
 bool probe_net_namespace(struct probe *p)
@@ -200,7 +200,7 @@ bool probe_net_namespace(struct probe *p)
 	if (!sandbox_enter(p, CLONE_NEWNET))
 		return false;
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return sys_ok(p, s, "socket(AF_INET)") && sys_ok(p, ioctl(s, SIOCSIFFLAGS, &lo), "bring up lo") && check_loopback(p, s) &&
+	return check_sys_result(p, s, "socket(AF_INET)") && check_sys_result(p, ioctl(s, SIOCSIFFLAGS, &lo), "bring up lo") && check_loopback(p, s) &&
 	       report_detail(p, "lo is up");
 }
 
@@ -211,7 +211,7 @@ bool probe_ipc_namespace(struct probe *p)
 
 bool probe_uts_namespace(struct probe *p)
 {
-	return sandbox_enter(p, CLONE_NEWUTS) && sys_ok(p, sethostname("brig", 4), "sethostname");
+	return sandbox_enter(p, CLONE_NEWUTS) && check_sys_result(p, sethostname("brig", 4), "sethostname");
 }
 
 bool probe_cgroup_namespace(struct probe *p)
@@ -263,7 +263,7 @@ bool probe_setns_pidfd(struct probe *p)
 	pid_t          host;
 	scoped_fd      pidfd = -1;
 
-	if (!sandbox_enter(p, 0) || !sys_ok(p, pipe2(ready, O_CLOEXEC), "pipe") || !sys_ok(p, host = fork(), "fork"))
+	if (!sandbox_enter(p, 0) || !check_sys_result(p, pipe2(ready, O_CLOEXEC), "pipe") || !check_sys_result(p, host = fork(), "fork"))
 		return false;
 	if (host == 0) {
 		if (unshare(CLONE_NEWUSER) == 0)
@@ -276,7 +276,7 @@ bool probe_setns_pidfd(struct probe *p)
 	if (read(ready[0], &byte, 1) != 1)
 		return report_missing(p, "unshare(CLONE_NEWUTS | CLONE_NEWIPC) was refused", "see uts-namespace and ipc-namespace");
 	pidfd = pidfd_open(host, 0);
-	if (!sys_ok(p, pidfd, "pidfd_open"))
+	if (!check_sys_result(p, pidfd, "pidfd_open"))
 		return false;
 	if (setns(pidfd, CLONE_NEWUSER | both) == 0 || setns(pidfd, both) == 0)
 		return true;
@@ -312,7 +312,7 @@ bool probe_fork_into_pid_ns(struct probe *p)
 	child = fork();
 	if (child == 0)
 		_exit(getpid() == 2 ? 0 : 1);
-	if (!sys_ok(p, child, "fork into another's process ids") || !sys_ok(p, waitpid(child, &status, 0), "wait for it"))
+	if (!check_sys_result(p, child, "fork into another's process ids") || !check_sys_result(p, waitpid(child, &status, 0), "wait for it"))
 		return false;
 	return status == 0 || report_missing(p, "setns worked, and a child has other process ids", "");
 }

@@ -97,7 +97,7 @@ bool probe_rootfs(struct probe *p)
 	}
 	if (faccessat(tree.tree_fd, "usr", F_OK, 0) < 0) {
 		snprintf(fix, sizeof fix, "brig-rootfs build --force %s", name);
-		return sys_ok(p, -1, "%.200s/usr", tree.path) || report_better_fix(p, fix);
+		return check_sys_result(p, -1, "%.200s/usr", tree.path) || report_better_fix(p, fix);
 	}
 	return report_detail(p, "%.12s in %.120s", tree.digest, at.store[!begins_with(tree.path, at.store[0])]);
 }
@@ -150,7 +150,7 @@ static bool check_private_dir(struct probe *p, const char *dir)
 	struct stat st;
 	char        cause[256], fix[256];
 
-	if (!sys_ok(p, lstat(dir, &st), "%s", dir))
+	if (!check_sys_result(p, lstat(dir, &st), "%s", dir))
 		return false;
 	if (S_ISDIR(st.st_mode) && st.st_uid == p->at->uid && !(st.st_mode & 022) && access(dir, W_OK | X_OK) == 0)
 		return report_detail(p, "%.140s", dir);
@@ -168,7 +168,7 @@ static bool check_monitor_dir(struct probe *p, const char *dir)
 	scoped_fd         slots = -1;
 
 	if (lstat(dir, &st) < 0)
-		return sys_ok(p, -1, "%s", dir) || report_better_fix(p, remake);
+		return check_sys_result(p, -1, "%s", dir) || report_better_fix(p, remake);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022) {
 		snprintf(cause, sizeof cause, "%s is not a directory of root alone: other users could take brig's locks", dir);
 		return report_missing(p, cause, remake);
@@ -190,7 +190,7 @@ bool probe_runtime_dir(struct probe *p)
 	if (!find_brig_paths(p, &at))
 		return false;
 	if (mkdir(at.runtime, 0700) == 0)
-		return sys_ok(p, rmdir(at.runtime), "rmdir %s", at.runtime) && report_detail(p, "%.120s can be made", at.runtime);
+		return check_sys_result(p, rmdir(at.runtime), "rmdir %s", at.runtime) && report_detail(p, "%.120s can be made", at.runtime);
 	if (errno == EEXIST)
 		return check_private_dir(p, at.runtime);
 	return report_refused(p, (struct refusal){ .errnum = errno, .on_file = true }, "mkdir %.160s", at.runtime) ||

@@ -28,7 +28,7 @@ bool probe_close_range(struct probe *p)
 	scoped_fd low = open("/", O_PATH | O_CLOEXEC), high = -1;
 
 	high = fcntl(low, F_DUPFD_CLOEXEC, 100);
-	if (!sys_ok(p, high, "duplicate a descriptor") || !sys_ok(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
+	if (!check_sys_result(p, high, "duplicate a descriptor") || !check_sys_result(p, close_range((unsigned)high, (unsigned)high, 0), "close_range"))
 		return false;
 	return fcntl(high, F_GETFD) < 0 || report_missing(p, "close_range worked and closed nothing", "");
 }
@@ -79,7 +79,7 @@ static bool report_memfd_refused(struct probe *p, const char *what)
 	char      cause[200];
 
 	if (errno != EACCES || value <= 0)
-		return sys_ok(p, -1, "%s", what);
+		return check_sys_result(p, -1, "%s", what);
 	p->finding.errnum = EACCES;
 	p->finding.by     = REFUSER_SYSCTL;
 	snprintf(cause, sizeof cause, "%s: EACCES (the sysctl vm.memfd_noexec is %lld in this pid namespace)", what, value);
@@ -107,12 +107,12 @@ bool probe_memfd_exec(struct probe *p)
 		fd = memfd_create("brig-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return report_memfd_refused(p, "memfd_create");
-	if (!sys_ok(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") ||
-	    !sys_ok(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
+	if (!check_sys_result(p, file_write_all(fd, &tiny, sizeof tiny), "write to a memfd") ||
+	    !check_sys_result(p, fcntl(fd, F_ADD_SEALS, seals), "seal a memfd"))
 		return false;
 	if (pwrite(fd, "x", 1, 0) >= 0)
 		return report_missing(p, "a sealed memfd can still be written", "");
-	if (!sys_ok(p, exec_memfd_in_child(fd, &status), "fork"))
+	if (!check_sys_result(p, exec_memfd_in_child(fd, &status), "fork"))
 		return false;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		return report_detail(p, "sealed and executed");
@@ -141,11 +141,11 @@ bool probe_pidfd(struct probe *p)
 		wait_for_end_of_probe();
 	scoped_fd pidfd = born;
 
-	if (!sys_ok(p, child, "clone3(CLONE_PIDFD)") || !sys_ok(p, pidfd, "pidfd of a child"))
+	if (!check_sys_result(p, child, "clone3(CLONE_PIDFD)") || !check_sys_result(p, pidfd, "pidfd of a child"))
 		return false;
 	opened = pidfd_open(child, 0);
-	return sys_ok(p, opened, "pidfd_open") && sys_ok(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
-	       sys_ok(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
+	return check_sys_result(p, opened, "pidfd_open") && check_sys_result(p, pidfd_send_signal(opened, SIGKILL, NULL, 0), "pidfd_send_signal") &&
+	       check_sys_result(p, waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), "waitid(P_PIDFD)") &&
 	       (info.si_status == SIGKILL || report_missing(p, "pidfd_send_signal worked and killed nothing", "")) &&
 	       report_detail(p, "open, send_signal, waitid, CLONE_PIDFD");
 }

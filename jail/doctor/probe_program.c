@@ -45,7 +45,7 @@ static bool try_brig_run(struct probe *p, const char *brig)
 
 	if (program < 0)
 		return report_missing(p, e.text, "see memfd-exec");
-	if (!sys_ok(p, pipe2(ends, O_CLOEXEC), "pipe"))
+	if (!check_sys_result(p, pipe2(ends, O_CLOEXEC), "pipe"))
 		return false;
 	from = ends[0];
 	to   = ends[1];
@@ -57,7 +57,7 @@ static bool try_brig_run(struct probe *p, const char *brig)
 		_exit(127);
 	}
 	fd_closep(&to);
-	if (!sys_ok(p, pid, "fork"))
+	if (!check_sys_result(p, pid, "fork"))
 		return false;
 	if (file_read_fd(from, "the output of brig run", MIB, &output, &e) < 0)
 		return report_missing(p, e.text, "");
@@ -78,7 +78,7 @@ static bool has_rootfs_with_python(const struct brig_paths *at)
  * systemd has executed our parent, brig doctor, before the service starts. The service's socket listens already, so
  * brig run would connect and wait in vain.
  */
-static bool is_before_service(void)
+static bool is_before_service_start(void)
 {
 	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
 	uint64_t    n;
@@ -93,7 +93,7 @@ bool probe_program(struct probe *p)
 	struct err        e;
 	char              brig[PATH_SIZE + 8];
 
-	if (p->at->is_monitor || is_before_service())
+	if (p->at->is_monitor || is_before_service_start())
 		return report_detail(p, "not tested: the first run of the service shows it");
 	if (brig_paths_find(&at, &e) < 0)
 		return report_missing(p, e.text, "see profile");

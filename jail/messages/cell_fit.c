@@ -30,7 +30,7 @@ static const enum enforced_by enforced[LIMIT_COUNT] = {
 	[LIMIT_net_rate]        = BY_OTHERS,
 };
 
-static enum cell_fit fit_lowered_if(bool is)
+static enum cell_fit cell_fit_lowered_if(bool is)
 {
 	return is ? CELL_FIT_LOWERED : CELL_FIT_NONE;
 }
@@ -44,12 +44,12 @@ static enum cell_fit fit_of_limit(enum limit_id limit, uint64_t asked, uint64_t 
 	case BY_MOUNTS:
 		return CELL_FIT_NONE;
 	case BY_FORK:
-		return fit_lowered_if(!warm);
+		return cell_fit_lowered_if(!warm);
 	case BY_GROUPS:
 		if (limit == LIMIT_cpus)
 			return CELL_FIT_LOWERED;
 		/* Else the fork has set RLIMIT_DATA. */
-		return fit_lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY)));
+		return cell_fit_lowered_if(asked < built && !(warm && missing & LAYER_BIT(MEMORY)));
 	case BY_CLOCK:
 		if (!warm)
 			return CELL_FIT_AS_IT_IS;

@@ -80,7 +80,7 @@ int monitor_open_rootfs(struct monitor *k, uint32_t number, struct err *e)
 	struct timespec     rootfs_since = { 0 }; /* when there is no such name */
 	struct store_tree   tree;
 
-	store_name_time(store, p->plan.rootfs, &rootfs_since);
+	store_get_name_time(store, p->plan.rootfs, &rootfs_since);
 	if (p->tree.tree_fd >= 0 && (k->rootless.kind != ROOTLESS_KEPT || memcmp(&rootfs_since, &p->rootfs_since, sizeof rootfs_since) == 0))
 		return 0;
 	if (!dup_open_rootfs_tree(k, p->plan.rootfs, &tree) && store_open_tree_in_first(store, p->plan.rootfs, &tree, e) < 0)
@@ -119,7 +119,7 @@ static void compute_cell_limits(const struct monitor *k, size_t *cells, size_t *
 }
 
 /* Neither in another rootfs nor in another profile can its place be used. */
-static bool rests_for_profile(const struct monitor *k, const struct monitored_cell *s, uint32_t number)
+static bool is_resting_for_profile(const struct monitor *k, const struct monitored_cell *s, uint32_t number)
 {
 	return s->state == MONITORED_CELL_RESTING && s->profile == number &&
 	       memcmp(&s->rootfs_since, &k->kept[number].rootfs_since, sizeof s->rootfs_since) == 0;
@@ -141,7 +141,7 @@ static struct monitored_cell *find_best_cell_entry(struct monitor *k, uint32_t n
 		if (s->state == MONITORED_CELL_FREE)
 			fit = IS_FREE;
 		else if (s->state == MONITORED_CELL_RESTING)
-			fit = rests_for_profile(k, s, number) ? OF_PROFILE : OF_ANOTHER;
+			fit = is_resting_for_profile(k, s, number) ? OF_PROFILE : OF_ANOTHER;
 		if (fit > most || (fit == most && best && s->since < best->since)) {
 			best = s;
 			most = fit;
@@ -151,13 +151,13 @@ static struct monitored_cell *find_best_cell_entry(struct monitor *k, uint32_t n
 }
 
 /* A resting entry that cannot be used again is cleaned, and the search begins anew. *renewed: as leaves_are_new. */
-static struct monitored_cell *obtain_cell_entry(struct monitor *k, uint32_t number, size_t cells, bool *renewed)
+static struct monitored_cell *find_or_renew_cell_entry(struct monitor *k, uint32_t number, size_t cells, bool *renewed)
 {
 	struct monitored_cell *s;
 
 	*renewed = false;
 	while ((s = find_best_cell_entry(k, number, cells)) && s->state == MONITORED_CELL_RESTING &&
-	       !(rests_for_profile(k, s, number) && cg_renew_for_next_cell(&s->group, renewed))) {
+	       !(is_resting_for_profile(k, s, number) && cg_renew_for_next_cell(&s->group, renewed))) {
 		monitored_cell_close_control(s);
 		(void)monitored_cell_clean_up(s);
 	}
@@ -194,7 +194,7 @@ struct monitored_cell *monitor_open_cell(struct monitor *k, uint32_t number, con
 	fits = watched >= cells || used < watched;
 	is_free = run || waiting < MONITOR_CELLS_MAX - MONITOR_RUNS_MAX; /* entries for as many runs stay free */
 	do { /* again if a place rested in a supervisor that has ended, of which the monitor has not read yet */
-		cell   = fits && is_free ? obtain_cell_entry(k, number, cells, &w.leaves_are_new) : NULL;
+		cell   = fits && is_free ? find_or_renew_cell_entry(k, number, cells, &w.leaves_are_new) : NULL;
 		rested = cell && cell->state == MONITORED_CELL_RESTING;
 	} while (rested && monitored_cell_open(cell, number, &w, e) < 0);
 	if (!cell) {
@@ -327,8 +327,8 @@ static bool may_keep_groups_for_next_cell(const struct monitor *k, const struct 
 	uint32_t                        n = 0;
 
 	for (size_t i = 0; i < k->top; i++)
-		n += rests_for_profile(k, &k->cell[i], s->profile);
-	return rests_for_profile(k, s, s->profile) && k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER &&
+		n += is_resting_for_profile(k, &k->cell[i], s->profile);
+	return is_resting_for_profile(k, s, s->profile) && k->rootless.kind == ROOTLESS_KEPT && p->plan.warm != WARM_NEVER &&
 	       p->state == MONITORED_PROFILE_SERVING && n <= p->plan.ready + MORE;
 }
 
@@ -383,7 +383,7 @@ bool monitor_clean_up_cells(struct monitor *k)
 			left |= !s->recall_was_sent;
 		}
 		if (s->state == MONITORED_CELL_RESTING &&
-		    (k->kept[s->profile].state != MONITORED_PROFILE_SERVING || !rests_for_profile(k, s, s->profile)))
+		    (k->kept[s->profile].state != MONITORED_PROFILE_SERVING || !is_resting_for_profile(k, s, s->profile)))
 			monitored_cell_close_control(s);
 		if (s->state == MONITORED_CELL_LEAVING)
 			left |= !monitored_cell_clean_up(s);

@@ -175,7 +175,7 @@ static void handle_cell_ready(struct monitored_cell *s, uint32_t cells_before, i
 }
 
 /* Only what the next cell in the place will have, too, is left. */
-static void let_monitored_cell_rest(struct monitored_cell *s)
+static void keep_resting_cell_entry(struct monitored_cell *s)
 {
 	struct monitored_cell rests = MONITORED_CELL_NONE;
 
@@ -215,7 +215,7 @@ bool monitored_cell_receive_message(struct monitored_cell *s, int fds[LEASE_FDS]
 		return true;
 	case LAUNCH_RESTS:
 		if (s->state == MONITORED_CELL_TAKEN)
-			let_monitored_cell_rest(s);
+			keep_resting_cell_entry(s);
 		return true;
 	case LAUNCH_ENDED:
 		/* A supervisor is trusted in its own profile only: the service's log gets one line of text, whatever it sent. */

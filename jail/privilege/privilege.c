@@ -138,7 +138,7 @@ static const struct kept {
 };
 
 /* -1 with errno: the capabilities cannot be read. */
-static int has_both_caps(cap_value_t one, cap_value_t other)
+static int check_has_both_caps(cap_value_t one, cap_value_t other)
 {
 	cap_t            have  = cap_get_proc();
 	cap_flag_value_t first = CAP_CLEAR, second = CAP_CLEAR;
@@ -153,12 +153,12 @@ static int has_both_caps(cap_value_t one, cap_value_t other)
 
 bool privilege_has_id_caps(void)
 {
-	return has_both_caps(CAP_SETUID, CAP_SETGID) > 0;
+	return check_has_both_caps(CAP_SETUID, CAP_SETGID) > 0;
 }
 
-int privilege_is_root(void)
+int privilege_check_is_root(void)
 {
-	return geteuid() == 0 ? has_both_caps(CAP_SYS_ADMIN, CAP_NET_ADMIN) : 0;
+	return geteuid() == 0 ? check_has_both_caps(CAP_SYS_ADMIN, CAP_NET_ADMIN) : 0;
 }
 
 static int set_kept_caps(enum privilege_kept kept)

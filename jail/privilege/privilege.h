@@ -40,7 +40,7 @@ void privilege_set_max_oom_score(void);
 bool privilege_has_id_caps(void);
 
 /* uid 0 with CAP_SYS_ADMIN and CAP_NET_ADMIN. Without them, as in most containers, uid 0 builds jails as plain users do. */
-must_use int privilege_is_root(void); /* -1 with errno: the capabilities cannot be read */
+must_use int privilege_check_is_root(void); /* -1 with errno: the capabilities cannot be read */
 
 /* ID_CAPS: CAP_SETUID and CAP_SETGID. READ_CAPS: these, and CAP_DAC_READ_SEARCH to read any file. */
 enum privilege_kept { PRIVILEGE_NO_CAPS, PRIVILEGE_ID_CAPS, PRIVILEGE_READ_CAPS };

@@ -139,8 +139,8 @@ static int err_host_refused(const char *what, struct refusal r, struct err *e)
 	at.is_root = false;
 	at.cap_eff = 0;
 	by         = refusal_find_refuser(&r, &at);
-	refusal_cause(&r, by, cause, sizeof cause);
-	refusal_advice(&r, by, &at, fix, sizeof fix);
+	refusal_print_cause(&r, by, cause, sizeof cause);
+	refusal_print_advice(&r, by, &at, fix, sizeof fix);
 	errno = r.errnum;
 	return err_set(e, ERR_SETUP, "set-up step rootless-namespace: %s: %s%s%s", what, cause, fix[0] ? "; " : "", fix);
 }
@@ -239,7 +239,7 @@ static int enter_userns_as_user(struct rootless *o, struct err *e)
 int rootless_enter(struct rootless *ret, struct err *e)
 {
 	struct rootless o       = { .kind = ROOTLESS_NONE };
-	int             is_root = privilege_is_root();
+	int             is_root = privilege_check_is_root();
 
 	if (is_root < 0)
 		return err_sys(e, "set-up step rootless-namespace: our capabilities");

@@ -120,7 +120,7 @@ void surroundings_detect(struct surroundings *ret)
 	if (uname(&name) == 0)
 		snprintf(s.kernel, sizeof s.kernel, "%s", name.release);
 	s.where           = detect_container(s.kernel);
-	s.is_root         = privilege_is_root() > 0;
+	s.is_root         = privilege_check_is_root() > 0;
 	s.chrooted        = is_chrooted();
 	s.seccomp         = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 	s.userns_clone    = (int)read_number_file("/proc/sys/kernel/unprivileged_userns_clone");

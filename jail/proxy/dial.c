@@ -123,7 +123,7 @@ static bool is_embedded_v4_denied(const struct connection *c, const union addres
  * network. An address to which the kernel knows no route, or of which it does not know whether it is the host's own, is
  * passed over.
  */
-static enum net_reason judge_addresses(struct connection *c, const union address *addresses, size_t n)
+static enum net_reason check_resolved_addresses(struct connection *c, const union address *addresses, size_t n)
 {
 	struct dial  *d      = &c->dial;
 	int           kernel = connection_proxy(c)->kernel;
@@ -165,7 +165,7 @@ static void dial_resolved_addresses(void *owner, const union address *addresses,
 	if (upstream_is_used(c))
 		keep_addresses(c, addresses, n);
 	else
-		reason = judge_addresses(c, addresses, n);
+		reason = check_resolved_addresses(c, addresses, n);
 	if (reason != NET_REASON_NONE)
 		connection_refuse(c, reason);
 	else

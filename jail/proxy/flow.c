@@ -19,12 +19,12 @@ void flow_put_first_bytes(struct flow *f, struct buffer *first)
 	*first                          = (struct buffer){ 0 };
 }
 
-bool flow_waits_for(const struct flow *f, const struct side *side)
+bool flow_is_waiting_for_side(const struct flow *f, const struct side *side)
 {
 	return f->wait == side && side->source.fd >= 0;
 }
 
-static enum step wait_for(struct flow *f, struct side *side, uint32_t events)
+static enum step flow_wait_for_side(struct flow *f, struct side *side, uint32_t events)
 {
 	f->wait   = side;
 	f->events = events;
@@ -64,7 +64,7 @@ static size_t allowed_bytes(struct connection *c, const struct flow *f, size_t m
 
 static enum step wait_or_stop(struct flow *f, enum net_reason reason)
 {
-	return reason == NET_REASON_NONE ? wait_for(f, NULL, 0) : STEP_STOPPED;
+	return reason == NET_REASON_NONE ? flow_wait_for_side(f, NULL, 0) : STEP_STOPPED;
 }
 
 /* --- the end --- */
@@ -77,7 +77,7 @@ static enum step close_receiver(struct flow *f)
 	if (!f->keeps_receiver_open)
 		result = side_finish(f->to);
 	if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
-		return wait_for(f, f->to, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT);
+		return flow_wait_for_side(f, f->to, result == TLS_WANT_READ ? EPOLLIN : EPOLLOUT);
 	f->is_closed = true;
 	return STEP_CLOSED;
 }
@@ -90,9 +90,9 @@ static enum step step_after_outcome(struct flow *f, struct side *side, enum tls_
 	case TLS_MOVED:
 		return STEP_AGAIN;
 	case TLS_WANT_READ:
-		return wait_for(f, side, EPOLLIN);
+		return flow_wait_for_side(f, side, EPOLLIN);
 	case TLS_WANT_WRITE:
-		return wait_for(f, side, EPOLLOUT);
+		return flow_wait_for_side(f, side, EPOLLOUT);
 	case TLS_END:
 	case TLS_FAILED:
 		break;
@@ -178,7 +178,7 @@ static enum step splice_pipe_to_receiver(struct flow *f)
 	ssize_t n = splice(f->pipe.out, NULL, f->to->source.fd, NULL, f->in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0)
-		return errno == EAGAIN ? wait_for(f, f->to, EPOLLOUT) : fail_on_side(f, f->to);
+		return errno == EAGAIN ? flow_wait_for_side(f, f->to, EPOLLOUT) : fail_on_side(f, f->to);
 	f->in_pipe -= (size_t)n;
 	f->passed += (size_t)n;
 	return STEP_AGAIN;
@@ -210,7 +210,7 @@ static enum step splice_sender_to_pipe(struct connection *c, struct flow *f, enu
 			 f->from->source.fd)) /* splice() stops before an urgent byte, for ever; recv() passes
 							 it over */
 		return read_sender(c, f, reason);
-	return moved == 0 ? STEP_AGAIN : wait_for(f, f->from, EPOLLIN);
+	return moved == 0 ? STEP_AGAIN : flow_wait_for_side(f, f->from, EPOLLIN);
 }
 
 static enum step splice_step(struct connection *c, struct flow *f, enum net_reason *reason)
@@ -237,7 +237,7 @@ enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reaso
 	switch (step) {
 	case STEP_AGAIN: /* let other connections have a turn. Waiting to read could hang: TLS may hold bytes that epoll
 			    does not see */
-		wait_for(f, f->to, EPOLLOUT);
+		flow_wait_for_side(f, f->to, EPOLLOUT);
 		return FLOW_WAITS;
 	case STEP_WAIT:
 		return FLOW_WAITS;

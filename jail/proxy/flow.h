@@ -60,7 +60,7 @@ void flow_put_first_bytes(struct flow *f, struct buffer *first);
 enum flow_outcome flow_pump(struct connection *c, struct flow *f, enum net_reason *reason);
 /* Makes the loop wait for the events that both flows need. */
 void flow_watch_events(struct connection *c, const struct flow *one, const struct flow *other);
-bool flow_waits_for(const struct flow *f, const struct side *side);
+bool flow_is_waiting_for_side(const struct flow *f, const struct side *side);
 
 static inline void flow_done(struct pipe_pool *pool, struct flow *f)
 {

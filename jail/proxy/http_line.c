@@ -37,7 +37,7 @@ bool http_list_has_token(struct span list, const char *word)
 	struct span item;
 
 	while (span_next(&list, &item))
-		if (span_is(item, word))
+		if (span_equals(item, word))
 			return true;
 	return false;
 }

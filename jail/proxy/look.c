@@ -5,7 +5,7 @@
 #include "proxy.h"
 #include "request_head.h"
 
-static void protocol_found(struct connection *c, enum net_scheme scheme, enum carry carry)
+static void apply_detected_protocol(struct connection *c, enum net_scheme scheme, enum carry carry)
 {
 	struct net_target target = { c->host, c->port, scheme };
 
@@ -31,7 +31,7 @@ static void judge_client_hello(struct connection *c, const struct client_hello *
 	else if (hello->has_sni && strcmp(hello->sni, c->host) != 0)
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		protocol_found(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
+		apply_detected_protocol(c, NET_SCHEME_HTTPS, CARRY_TUNNEL);
 }
 
 static void judge_first_request(struct connection *c, const struct request_head *head)
@@ -41,7 +41,7 @@ static void judge_first_request(struct connection *c, const struct request_head 
 	else if (strcmp(head->host, c->host) != 0 || (head->port && head->port != c->port))
 		connection_refuse(c, NET_REASON_OTHER_NAME);
 	else
-		protocol_found(c, NET_SCHEME_HTTP, CARRY_REQUEST);
+		apply_detected_protocol(c, NET_SCHEME_HTTP, CARRY_REQUEST);
 }
 
 /* True: the connection went on or was refused. False: more bytes are needed. */

@@ -209,9 +209,9 @@ static void pump_server_to_client(struct connection *c)
 
 static void pump_ready_side(struct connection *c, const struct side *side)
 {
-	if (flow_waits_for(&c->up, side) && !exchange_pump(c, &c->up))
+	if (flow_is_waiting_for_side(&c->up, side) && !exchange_pump(c, &c->up))
 		return;
-	if (flow_waits_for(&c->down, side))
+	if (flow_is_waiting_for_side(&c->down, side))
 		pump_server_to_client(c);
 	else
 		exchange_continue(c);

@@ -28,7 +28,7 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000 * 1000 * 1000 + t.tv_nsec;
 }
 
-static void resume_run(void *owner)
+static void watch_run_events(void *owner)
 {
 	struct run *run = owner;
 
@@ -65,7 +65,7 @@ static int open_run_loop(struct run *run, struct err *e)
 	if (loop_open(&run->loop, e) < 0)
 		return -1;
 	cpu_share_init(&run->cpu, clock_ns(CLOCK_MONOTONIC));
-	run->rested = (struct loop_timer){ .due = resume_run, .owner = run };
+	run->rested = (struct loop_timer){ .due = watch_run_events, .owner = run };
 	run->events = (struct loop_source){ run->loop.fd, serve_run_event, run };
 	return loop_add(&run->proxy->loop, &run->events, e);
 }
@@ -162,7 +162,7 @@ static void on_dns_datagram(void *owner)
 	dns_service_answer_datagrams(l->run, l->source.fd);
 }
 
-static void listen_on(struct run *run, size_t i, int fd, uint16_t port)
+static void add_run_listener(struct run *run, size_t i, int fd, uint16_t port)
 {
 	struct listener *l = &run->listener[i];
 	struct err       e;
@@ -190,7 +190,7 @@ static void receive_listeners(void *owner)
 		return;
 	if (r == sizeof what && net_listeners_are_sound(&what) && n == NET_LISTEN_PORTS + what.ports)
 		for (size_t i = 0; i < n; i++)
-			listen_on(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
+			add_run_listener(run, i, fds[i], i < NET_LISTEN_PORTS ? 0 : what.port[i - NET_LISTEN_PORTS]);
 	else
 		packet_close_fds(fds, n);
 	loop_remove(&run->loop, &run->channel);
@@ -200,7 +200,7 @@ static void receive_listeners(void *owner)
 /* --- beginning and end --- */
 
 /* The file is only as long as its number of rules needs. */
-static const struct net_rules *map_rules(int fd, struct err *e)
+static const struct net_rules *map_run_rules(int fd, struct err *e)
 {
 	struct net_rules *rules = MAP_FAILED;
 	size_t            len;
@@ -220,7 +220,7 @@ static const struct net_rules *map_rules(int fd, struct err *e)
 	return NULL;
 }
 
-static struct net_report *map_report(int fd, struct err *e)
+static struct net_report *map_run_report(int fd, struct err *e)
 {
 	struct net_report *report = MAP_FAILED;
 	struct stat        st;
@@ -236,10 +236,10 @@ static struct net_report *map_report(int fd, struct err *e)
 
 static int proxied_run_set_up(struct run *run, const struct proxy_message *m, int fds[3], struct err *e)
 {
-	run->policy = (struct policy){ run->proxy->config, map_rules(fds[1], e) };
+	run->policy = (struct policy){ run->proxy->config, map_run_rules(fds[1], e) };
 	if (!run->policy.rules)
 		return -1;
-	run->report = map_report(fds[2], e);
+	run->report = map_run_report(fds[2], e);
 	if (!run->report)
 		return -1;
 	run->connections_max = m->connections_max;
@@ -279,7 +279,9 @@ static struct run *proxied_run_create(struct proxy *proxy, uint64_t number, stru
 
 int proxied_run_start(struct proxy *proxy, const struct proxy_message *message, int fds[3], struct err *e)
 {
-	struct run *run = run_check_bounds(proxy, message, e) == 0 ? proxied_run_create(proxy, message->run, e) : NULL;
+	struct run *run = run_check_message_bounds(proxy, message, e) < 0
+				  ? NULL
+				  : proxied_run_create(proxy, message->run, e);
 	int         r   = run ? proxied_run_set_up(run, message, fds, e) : -1;
 
 	packet_close_fds(fds, 3);

@@ -55,6 +55,6 @@ void         proxied_run_end_and_free(struct run *run);
 size_t run_bytes_allowed(struct run *run, enum net_reason *reason);
 void   run_spend_bytes(struct run *run, size_t bytes);
 /* May one more run begin: is its connections_max in range, and are there descriptors for its listeners? */
-must_use int run_check_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e);
+must_use int run_check_message_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e);
 /* May the run have one more connection? NONE, or why not. */
 enum net_reason run_check_new_connection(const struct run *run);

@@ -35,7 +35,7 @@ static bool charset_keeps_ascii(struct span charset)
 	if (charset.len > 1 && *charset.at == '"')
 		charset = (struct span){ charset.at + 1, charset.len - 2 };
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (span_begins(charset, known[i]))
+		if (span_begins_with(charset, known[i]))
 			return true;
 	return false;
 }
@@ -44,11 +44,11 @@ static void parse_content_type(struct span value, struct reply_head *h)
 {
 	struct span part;
 
-	h->is_part |= span_begins(value, "multipart/byteranges");
+	h->is_part |= span_begins_with(value, "multipart/byteranges");
 	while (span_cut(&value, ';', &part)) {
 		struct span next = span_trim(value), name;
 
-		if (span_begins(next, "charset") && span_cut(&next, '=', &name)) {
+		if (span_begins_with(next, "charset") && span_cut(&next, '=', &name)) {
 			struct span charset = span_trim(next), first;
 
 			h->is_other_form |=
@@ -64,19 +64,19 @@ static bool parse_reply_header(struct span line, struct parse *p)
 
 	if (http_parse_header(line, &name, &value))
 		return false;
-	if (span_is(name, "transfer-encoding")) {
+	if (span_equals(name, "transfer-encoding")) {
 		p->codings++;
-		p->is_chunked = span_is(value, "chunked");
-	} else if (span_is(name, "content-length")) {
+		p->is_chunked = span_equals(value, "chunked");
+	} else if (span_equals(name, "content-length")) {
 		p->lengths++;
 		return http_parse_content_length(value, &h->body_len);
-	} else if (span_is(name, "connection")) {
+	} else if (span_equals(name, "connection")) {
 		h->closes |= http_list_has_token(value, "close");
-	} else if (span_is(name, "content-type")) {
+	} else if (span_equals(name, "content-type")) {
 		parse_content_type(value, h);
-	} else if (span_is(name, "content-encoding")) {
-		h->is_other_form |= !span_is(value, "identity");
-	} else if (span_is(name, "im")) {
+	} else if (span_equals(name, "content-encoding")) {
+		h->is_other_form |= !span_equals(value, "identity");
+	} else if (span_equals(name, "im")) {
 		h->is_other_form = true;
 	}
 	return true;

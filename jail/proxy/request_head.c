@@ -99,7 +99,7 @@ static const char *parse_target(struct span target, struct request_head *h)
 
 	if (!target_is_visible(target))
 		return "the target has a blank, a control character or a \"#\"";
-	if (span_is(h->method_text, "CONNECT")) {
+	if (span_equals(h->method_text, "CONNECT")) {
 		h->form = REQUEST_AUTHORITY;
 		if (!parse_authority(target, &a) || !a.port)
 			return "CONNECT needs host:port";
@@ -112,7 +112,7 @@ static const char *parse_target(struct span target, struct request_head *h)
 	else if (target.len > 7 &&
 		 (strncasecmp(target.at, "http://", 7) == 0 || strncasecmp(target.at, "https://", 8) == 0))
 		why = parse_absolute_target(target, h);
-	else if (span_is(target, "*") && h->method == NET_METHOD_OPTIONS)
+	else if (span_equals(target, "*") && h->method == NET_METHOD_OPTIONS)
 		h->form = REQUEST_ASTERISK;
 	else
 		return "the target is neither a path nor an http or https URL";
@@ -160,7 +160,7 @@ static unsigned count_headers(const struct request_head *h, const char *name, st
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < h->headers; i++)
-		if (span_is(h->header[i].name, name)) {
+		if (span_equals(h->header[i].name, name)) {
 			*value = h->header[i].value;
 			n++;
 		}
@@ -170,7 +170,7 @@ static unsigned count_headers(const struct request_head *h, const char *name, st
 static bool headers_list_word(const struct request_head *h, const char *name, const char *word)
 {
 	for (unsigned i = 0; i < h->headers; i++)
-		if (span_is(h->header[i].name, name) && http_list_has_token(h->header[i].value, word))
+		if (span_equals(h->header[i].name, name) && http_list_has_token(h->header[i].value, word))
 			return true;
 	return false;
 }
@@ -222,7 +222,7 @@ static const char *check_framing(struct request_head *h)
 		return "both Content-Length and Transfer-Encoding";
 	if (codings > 1 || lengths > 1)
 		return "the length of the body is given more than once";
-	if (codings && (h->minor == 0 || !span_is(coding, "chunked")))
+	if (codings && (h->minor == 0 || !span_equals(coding, "chunked")))
 		return "Transfer-Encoding is not chunked alone";
 	if (codings)
 		h->framing = REQUEST_CHUNKED;
@@ -243,7 +243,7 @@ static const char *check_request(struct request_head *h)
 	if (!why && h->form == REQUEST_AUTHORITY && h->framing != REQUEST_NO_BODY)
 		why = "CONNECT has no body";
 	h->upgrades = !why && h->method == NET_METHOD_GET && h->framing == REQUEST_NO_BODY && h->minor == 1 &&
-		      count_headers(h, "upgrade", &value) == 1 && span_is(value, "websocket") &&
+		      count_headers(h, "upgrade", &value) == 1 && span_equals(value, "websocket") &&
 		      headers_list_word(h, "connection", "upgrade");
 	h->keeps = h->minor == 1 && !headers_list_word(h, "connection", "close") &&
 		   !headers_list_word(h, "proxy-connection", "close");

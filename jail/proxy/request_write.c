@@ -50,7 +50,7 @@ static bool connection_header_names(const struct request_head *h, struct span na
 	for (unsigned i = 0; i < h->headers; i++) {
 		struct span list = h->header[i].value, item;
 
-		while (span_is(h->header[i].name, "connection") && span_next(&list, &item))
+		while (span_equals(h->header[i].name, "connection") && span_next(&list, &item))
 			if (item.len == name.len && strncasecmp(item.at, name.at, name.len) == 0)
 				return true;
 	}
@@ -66,7 +66,7 @@ static bool is_hop_by_hop(struct span name)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		if (span_is(name, ours[i]))
+		if (span_equals(name, ours[i]))
 			return true;
 	return false;
 }

@@ -31,7 +31,7 @@ static int check_range(const struct field *field, const char *name, uint64_t val
 		       field->min, field->max);
 }
 
-int run_check_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
+int run_check_message_bounds(const struct proxy *proxy, const struct proxy_message *message, struct err *e)
 {
 	if (check_range(&limits_fields[LIMIT_net_connections], "net_connections", message->connections_max, e) < 0 ||
 	    check_range(&limits_fields[LIMIT_cpus], "cpus in thousandths", message->cpus, e) < 0)

@@ -31,7 +31,7 @@ bool secret_allows_method(const struct request_head *h)
 	static const char *const repeating[] = { "TRACE", "TRACK", "OPTIONS" };
 
 	for (size_t i = 0; i < ARRAY_LEN(repeating); i++)
-		if (span_is(h->method_text, repeating[i]))
+		if (span_equals(h->method_text, repeating[i]))
 			return false;
 	return h->method != 0;
 }

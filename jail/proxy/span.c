@@ -3,12 +3,12 @@
 #include <string.h>
 #include <strings.h>
 
-bool span_is(struct span s, const char *text)
+bool span_equals(struct span s, const char *text)
 {
 	return s.len == strlen(text) && strncasecmp(s.at, text, s.len) == 0;
 }
 
-bool span_begins(struct span s, const char *text)
+bool span_begins_with(struct span s, const char *text)
 {
 	return s.len >= strlen(text) && strncasecmp(s.at, text, strlen(text)) == 0;
 }

@@ -7,8 +7,8 @@ struct span {
 	size_t      len;
 };
 
-bool        span_is(struct span s, const char *text); /* ignores the case of letters */
-bool        span_begins(struct span s, const char *text);
+bool        span_equals(struct span s, const char *text); /* ignores the case of letters */
+bool        span_begins_with(struct span s, const char *text);
 /* Also with "_" for "-": "X_API_KEY" reaches a program behind CGI or WSGI as "X-API-Key" does. */
 bool        span_is_for_cgi(struct span s, const char *name);
 struct span span_trim(struct span s);                 /* without blanks and tabs at both ends */

@@ -321,14 +321,14 @@ static bool may_follow_at_once(const struct served_cell *c)
  * Whether the place is as it was before the cell, as soon as PID 1 is reaped. In a profile that never starts warm, a
  * run gets nothing that another run has used.
  */
-static bool may_place_rest(const struct served_cell *c, const struct cell_kind *kind)
+static bool is_place_reusable(const struct served_cell *c, const struct cell_kind *kind)
 {
 	const struct runner *w = &c->watch;
 
 	return kind->setup->warm && w->control >= 0 && w->spec_from && w->cell.pidfd >= 0 && w->cell.group.n && w->cell.group.lent;
 }
 
-static void take_resources_back(struct served_cell *c)
+static void restore_cell_resources(struct served_cell *c)
 {
 	struct cell_resources *p    = &c->resources;
 	struct cell           *cell = &c->watch.cell;
@@ -352,7 +352,7 @@ static void take_resources_back(struct served_cell *c)
 }
 
 /* The cell is gone. What is left of its runner waits for nothing. */
-static void let_place_rest(struct served_cell *c)
+static void report_place_as_resting(struct served_cell *c)
 {
 	int control = c->resources.control;
 
@@ -368,7 +368,7 @@ static void let_place_rest(struct served_cell *c)
 void served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
 	if (!cg_reset_counters(&c->resources.group)) {
-		let_place_rest(c);
+		report_place_as_resting(c);
 		return;
 	}
 	c->is_kept = false;
@@ -466,7 +466,7 @@ static enum served_turn close_served_cell(struct served_cell *c, struct cell_kin
 	if (c->is_kept && c->follows_at_once)
 		return SERVED_CELL_MAY_FOLLOW;
 	if (c->is_kept) {
-		let_place_rest(c);
+		report_place_as_resting(c);
 		return SERVED_CELL_LIVES;
 	}
 	served_cell_free(c);
@@ -504,8 +504,8 @@ static enum served_turn end_served_cell(struct served_cell *c, struct cell_kind 
 	c->follows_at_once = may_follow_at_once(c);
 	if (!c->follows_at_once)
 		runner_send_lease_taken(w);
-	if (may_place_rest(c, kind))
-		take_resources_back(c);
+	if (is_place_reusable(c, kind))
+		restore_cell_resources(c);
 	cell_kill_and_close(&w->cell);
 	c->state = CELL_DIES;
 	return w->cell.pidfd >= 0 && !packet_is_readable(w->cell.pidfd) ? SERVED_CELL_LIVES : handle_cell_death(c, kind);

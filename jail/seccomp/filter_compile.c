@@ -67,7 +67,7 @@ struct range {
 
 #define BLOCK 0x10000u /* larger than any jump, and different from every SECCOMP_RET_... */
 
-static uint32_t answer_of_call(const struct policy *p, unsigned call)
+static uint32_t filter_return_of_call(const struct policy *p, unsigned call)
 {
 	switch (p->call[call].verdict) {
 	case POLICY_ALLOW:
@@ -128,13 +128,13 @@ static void emit_range_tests(struct program *out, const struct range *range, siz
 }
 
 /* A jump to a block of conditions has the value BLOCK | call until link_block() sets it. */
-static void emit_answer(struct program *out, uint32_t answer)
+static void emit_return(struct program *out, uint32_t answer)
 {
 	emit_insn(out, (struct sock_filter)BPF_STMT((answer & ~0xffffu) == BLOCK ? BPF_JMP | BPF_JA : BPF_RET | BPF_K, answer));
 }
 
 /* Emits each answer once, and sets the jumps of all leaves that have it. */
-static void emit_answers(struct program *out, const struct leaves *l)
+static void emit_returns(struct program *out, const struct leaves *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		uint32_t answer = l->leaf[i].answer;
@@ -146,7 +146,7 @@ static void emit_answers(struct program *out, const struct leaves *l)
 			if (l->leaf[j].answer == answer)
 				set_jump(out, l->leaf[j].test, l->leaf[j].is_jt);
 		if (first == i)
-			emit_answer(out, answer);
+			emit_return(out, answer);
 	}
 }
 
@@ -158,12 +158,12 @@ static void emit_search(struct program *out, const struct range *range, size_t n
 	size_t        left = n / 2, jump;
 
 	if (n == 1) {
-		emit_answer(out, range[0].answer);
+		emit_return(out, range[0].answer);
 		return;
 	}
 	if (n <= RANGES_MAX) {
 		emit_range_tests(out, range, n, &leaves);
-		emit_answers(out, &leaves);
+		emit_returns(out, &leaves);
 		return;
 	}
 	emit_insn(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range[left].first, 0, 1));
@@ -221,8 +221,8 @@ int filter_compile(const struct policy *p, struct filter *ret, struct err *e)
 	const char    *wrong;
 
 	for (unsigned call = 0; call <= POLICY_NEWEST_CALL; call++)
-		if (ranges == 0 || answer_of_call(p, call) != range[ranges - 1].answer)
-			range[ranges++] = (struct range){ call, answer_of_call(p, call) };
+		if (ranges == 0 || filter_return_of_call(p, call) != range[ranges - 1].answer)
+			range[ranges++] = (struct range){ call, filter_return_of_call(p, call) };
 	emit_prefix(&program);
 	search = program.n;
 	emit_search(&program, range, ranges);

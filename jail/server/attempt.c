@@ -30,7 +30,7 @@ void attempt_keep_request(struct attempt *ret, const struct protocol_request *re
 		return;
 	ret->mode       = run_mode_name((enum run_mode)request->mode);
 	ret->code_bytes = (int64_t)code->len;
-	code_digest(code->text, code->len, ret->code_sha256);
+	code_compute_digest(code->text, code->len, ret->code_sha256);
 }
 
 static struct audit_entry audit_entry_of_peer(const struct peer *peer, int64_t time_us, const char *op)

@@ -40,7 +40,7 @@ int zygote_process_init(struct zygote_process *z, const struct supervisor_setup 
 
 	*z = (struct zygote_process){ .setup = setup, .mounts = mounts, .filter_fd = filter_fd, .requests = { -1, -1 }, .now = ONE_ZYGOTE_NONE,
 				   .next = ONE_ZYGOTE_NONE, .tree_fd = -1, .report = zygote_report_none };
-	z->activity_fd = memory_publish("run-activity", sizeof *z->activity, &activity, e);
+	z->activity_fd = memfd_create_mapped("run-activity", sizeof *z->activity, &activity, e);
 	if (z->activity_fd < 0)
 		return -1;
 	z->activity = activity;

@@ -1,7 +1,7 @@
 /*
  * run_activity.h - whether runs of a profile are under way, for its ready forks
  *
- * A memory file of one page that the supervisor alone can write (memory_publish()). A zygote and its forks map it
+ * A memory file of one page that the supervisor alone can write (memfd_create_mapped()). A zygote and its forks map it
  * read-only, and a fork unmaps it before it takes its spec: no program finds it, and none could send through it.
  */
 #pragma once

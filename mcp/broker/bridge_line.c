@@ -131,7 +131,7 @@ char *bridge_dump_line(int64_t id, json_t *body, size_t *len, enum tool_outcome 
 	char *line;
 
 	json_object_set_new(body, "id", json_integer(id));
-	line = exact_dump(body, JSON_COMPACT, len);
+	line = json_dump_exact(body, JSON_COMPACT, len);
 	json_decref(body);
 	if (line && *len < BRIDGE_LINE_MAX)
 		return line;
@@ -139,7 +139,7 @@ char *bridge_dump_line(int64_t id, json_t *body, size_t *len, enum tool_outcome 
 	*outcome = TOOL_OUTCOME_limit;
 	body     = bridge_error_body(TOOL_OUTCOME_limit, "the answer has %zu bytes, and a program is given 1 MiB at once; ask for less", *len);
 	json_object_set_new(body, "id", json_integer(id));
-	line = exact_dump(body, JSON_COMPACT, len);
+	line = json_dump_exact(body, JSON_COMPACT, len);
 	json_decref(body);
 	return line;
 }

@@ -70,7 +70,7 @@ static bool fill_catalog_tool(struct catalog_tool *t, const struct server_entry 
 	char        word[TOOL_NAME_MAX + 8];
 
 	*t = (struct catalog_tool){ .name = json_string_value(json_object_get(definition, "name")), .definition = json_incref(definition) };
-	python_identifier(t->name, word, TOOL_NAME_MAX);
+	make_python_identifier(t->name, word, TOOL_NAME_MAX);
 	t->read_only   = tool_annotation_hint(definition, "readOnlyHint", false);
 	t->destructive = tool_annotation_hint(definition, "destructiveHint", true);
 	if (asprintf(&t->full, "%s.%s", server->identifier, word) < 0)

@@ -130,7 +130,7 @@ static struct rpc_ask *find_ask(const struct rpc_client *c, const json_t *id)
 }
 
 /* A callback may forget other requests, so each search begins at the first one; requests that callbacks have made do not end. */
-static void end_all_asks(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
+static void complete_all_asks(struct rpc_client *c, enum rpc_end end, const char *why, bool slow_too)
 {
 	int64_t         last = c->id;
 	struct rpc_ask *a;
@@ -249,7 +249,7 @@ static void handle_buffered_lines(struct rpc_client *c)
 		if (kind == LINES_LINE)
 			handle_rpc_line(c, line, len);
 		else if (kind == LINES_TOO_LONG)
-			end_all_asks(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
+			complete_all_asks(c, RPC_END_LIMIT, "it has sent more than 4 MiB in one message", false);
 	}
 }
 
@@ -322,5 +322,5 @@ void rpc_client_close(struct rpc_client *c, const char *why)
 	c->open = false;
 	fd_closep(&c->reads.fd);
 	lines_done(&c->lines);
-	end_all_asks(c, RPC_END_LOST, why, true);
+	complete_all_asks(c, RPC_END_LOST, why, true);
 }

@@ -19,7 +19,7 @@ static bool is_python_keyword(const char *text)
 	return snprintf(padded, sizeof padded, " %s ", text) < (int)sizeof padded && strstr(words, padded);
 }
 
-void python_identifier(const char *name, char *ret, size_t max)
+void make_python_identifier(const char *name, char *ret, size_t max)
 {
 	size_t n = 0;
 
@@ -293,7 +293,7 @@ static int set_entry_name(struct parse *p, const char *name)
 	p->entry->name = name;
 	if (!*name || strlen(name) > SERVER_NAME_MAX || !text_is_plain(name))
 		return err_set(p->e, ERR_BAD_SPEC, "mcpServers: a name has 1 to %d bytes of plain text", SERVER_NAME_MAX);
-	python_identifier(name, p->entry->identifier, SERVER_NAME_MAX);
+	make_python_identifier(name, p->entry->identifier, SERVER_NAME_MAX);
 	for (const struct server_entry *other = p->all->entry; other < p->entry; other++)
 		if (strcmp(other->identifier, p->entry->identifier) == 0)
 			return err_set(p->e, ERR_BAD_SPEC, "mcpServers: \"%.60s\" and \"%.60s\" are both %s in Python; rename one", other->name, name,

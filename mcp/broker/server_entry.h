@@ -43,4 +43,4 @@ must_use int server_entries_parse(struct server_entries *ret, const char *bytes,
 void         server_entries_done(struct server_entries *s);
 
 /* Makes a Python identifier of a name: letters, digits and '_', at most max bytes, never a keyword. ret has max + 1 bytes. */
-void python_identifier(const char *name, char *ret, size_t max);
+void make_python_identifier(const char *name, char *ret, size_t max);

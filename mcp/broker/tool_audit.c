@@ -56,7 +56,7 @@ static bool write_audit_line(struct tool_audit *a, const char *line, size_t len)
 static void write_audit_entry(struct tool_audit *a, json_t *entry)
 {
 	size_t len  = 0;
-	char  *line = exact_dump(entry, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *with_nl = line ? realloc(line, len + 1) : NULL;
+	char  *line = json_dump_exact(entry, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *with_nl = line ? realloc(line, len + 1) : NULL;
 
 	json_decref(entry);
 	if (with_nl)
@@ -87,7 +87,7 @@ void tool_audit_digest_arguments(const json_t *arguments, char ret[65])
 	unsigned char sum[SHA256_DIGEST_LENGTH];
 	SHA256_CTX    sha;
 	size_t        len  = 0;
-	char         *text = exact_dump(arguments, JSON_COMPACT | JSON_SORT_KEYS, &len);
+	char         *text = json_dump_exact(arguments, JSON_COMPACT | JSON_SORT_KEYS, &len);
 
 	SHA256_Init(&sha);
 	SHA256_Update(&sha, text ? text : "", text ? len : 0);

@@ -109,7 +109,7 @@ static void end_call_by_error(struct tool_call *c, const json_t *error)
 	free(text);
 }
 
-static void on_server_answer(void *owner, enum rpc_end how, const json_t *reply, const char *why)
+static void on_tool_server_response(void *owner, enum rpc_end how, const json_t *reply, const char *why)
 {
 	struct tool_call *c = owner;
 
@@ -145,7 +145,7 @@ static void on_server_progress(void *owner, const json_t *params)
 
 static void send_call_to_server(struct tool_call *c)
 {
-	c->ask        = (struct rpc_ask){ .answered = on_server_answer, .progress = on_server_progress, .owner = c };
+	c->ask        = (struct rpc_ask){ .answered = on_tool_server_response, .progress = on_server_progress, .owner = c };
 	c->is_audited = true;
 	if (!tool_server_call(c->server, &c->ask, c->tool, json_incref(c->args), c->all->broker->settings.call_ms))
 		tool_call_audit_and_report_end(c, TOOL_OUTCOME_lost, bridge_error_body(TOOL_OUTCOME_lost, "the server does not read what it is sent"));
@@ -220,7 +220,7 @@ static void on_consent_timeout(void *owner)
 static char *consent_question(const struct tool_call *c, const char *why)
 {
 	size_t len  = 0;
-	char  *args = exact_dump(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, hidden[80] = "";
+	char  *args = json_dump_exact(c->args, JSON_COMPACT | JSON_ENSURE_ASCII, &len), *text = NULL, hidden[80] = "";
 
 	if (len > ARGUMENTS_SHOWN) /* before the arguments: behind them it could be theirs, and is easily missed */
 		snprintf(hidden, sizeof hidden, "; ONLY THE FIRST %d BYTES ARE SHOWN, %zu are not", ARGUMENTS_SHOWN, len - ARGUMENTS_SHOWN);
@@ -231,7 +231,7 @@ static char *consent_question(const struct tool_call *c, const char *why)
 	return text;
 }
 
-static void ask_consent(struct tool_call *c, const char *why)
+static void request_consent(struct tool_call *c, const char *why)
 {
 	struct broker *b = c->all->broker;
 
@@ -282,7 +282,7 @@ static void judge_call(struct tool_call *c, const struct catalog_tool *t)
 		send_call_to_server(c);
 		return;
 	case TOOL_ASK:
-		ask_consent(c, why);
+		request_consent(c, why);
 		return;
 	case TOOL_DENY:
 		snprintf(text, sizeof text, "it is not allowed here (%s)", why);

@@ -254,7 +254,7 @@ bool signature_is_identifier(const char *name)
 
 	if (!*name || strlen(name) > sizeof identifier - 8)
 		return false;
-	python_identifier(name, identifier, sizeof identifier - 2);
+	make_python_identifier(name, identifier, sizeof identifier - 2);
 	return strcmp(identifier, name) == 0;
 }
 
@@ -270,7 +270,7 @@ static void put_python_value(struct writer *w, const json_t *value)
 		fputs(json_is_null(value) ? "None" : json_is_true(value) ? "True" : "False", w->out);
 		return;
 	}
-	text = exact_dump(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII, &len);
+	text = json_dump_exact(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII, &len);
 	fputs(text && len <= TEXT_MAX ? text : "...", w->out);
 	free(text);
 }

@@ -132,7 +132,7 @@ static void end_all_waits(struct tool_server *s, const char *why)
 
 /* --- its end --- */
 
-static void on_rest_over(void *owner)
+static void on_restart_pause_over(void *owner)
 {
 	struct tool_server *s = owner;
 
@@ -170,7 +170,7 @@ static void fail_server(struct tool_server *s, const char *why)
 	s->failures++;
 	s->state          = TOOL_SERVER_RESTS;
 	s->rests_until_ms = loop_now_ms() + (REST_MS << doubled);
-	s->state_timer       = (struct loop_timer){ .due = on_rest_over, .owner = s };
+	s->state_timer       = (struct loop_timer){ .due = on_restart_pause_over, .owner = s };
 	loop_timer_set(s->loop, &s->state_timer, REST_MS << doubled);
 	snprintf(s->why, sizeof s->why, "%s", text);
 	log_server_line(s, "", text, strlen(text));
@@ -423,7 +423,7 @@ static void on_discover_reply(void *owner, enum rpc_end end, const json_t *reply
 	send_initialize(s);
 }
 
-static void greet_server(struct tool_server *s)
+static void send_first_request(struct tool_server *s)
 {
 	s->revision = REVISION_MODERN;
 	if (s->no_probe || s->entry->kind == SERVER_sse) {
@@ -494,7 +494,7 @@ static void start_server(struct tool_server *s)
 	else if (start_server_process(s, &e) < 0)
 		fail_server(s, e.text);
 	else
-		greet_server(s);
+		send_first_request(s);
 }
 
 static void add_server_wait(struct tool_server *s, struct server_wait *w)

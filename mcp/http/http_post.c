@@ -64,7 +64,7 @@ static void post_free_if_over(struct http_post *p)
 		post_free(p);
 }
 
-void http_post_on_connection_end(struct http_post *p)
+void http_post_detach_connection(struct http_post *p)
 {
 	p->connection = NULL;
 	p->wire       = NULL;
@@ -244,7 +244,7 @@ static void post_send_message(struct channel *ch, struct call *c, const json_t *
 	post_resume_connection(p);
 }
 
-static void post_call_over(struct http_post *p)
+static void post_on_call_over(struct http_post *p)
 {
 	p->pending--;
 	if (p->pending == 0 && p->began) {
@@ -269,13 +269,13 @@ static void post_answer(struct channel *ch, struct call *c, const json_t *messag
 		json_array_append(p->answers, (json_t *)message);
 	else if (!p->gone)
 		post_set_answer(p, message, http_status);
-	post_call_over(p);
+	post_on_call_over(p);
 }
 
 static void post_on_call_dropped(struct channel *ch, struct call *c)
 {
 	(void)c;
-	post_call_over((struct http_post *)ch);
+	post_on_call_over((struct http_post *)ch);
 }
 
 /* --- from bytes to calls --- */
@@ -485,7 +485,7 @@ static void post_handle_body(struct http_post *p)
 	}
 	post_free_body(p);
 	p->began = true;
-	post_call_over(p);
+	post_on_call_over(p);
 }
 
 /* --- the response --- */
@@ -610,7 +610,7 @@ enum MHD_Result http_post_process(struct http_post *p)
 	if (p->too_large)
 		return respond_too_large(p);
 	if (!p->began)
-		post_handle_body(p); /* does not free p, as a static analyser reports: the connection holds it until http_post_on_connection_end() */
+		post_handle_body(p); /* does not free p, as a static analyser reports: the connection holds it until http_post_detach_connection() */
 	if (p->gone)
 		return MHD_NO;
 	if (p->streams)

@@ -39,7 +39,7 @@ struct http_post {
 
 struct http_post *http_post_create(struct http_server *s, struct MHD_Connection *connection);
 /* The connection has finished the request. Frees the post, unless it has calls under way. */
-void              http_post_on_connection_end(struct http_post *p);
+void              http_post_detach_connection(struct http_post *p);
 
 /* Bytes of the body. false: end the connection. */
 bool              http_post_add_body(struct http_post *p, const char *bytes, size_t len);

@@ -69,7 +69,7 @@ static void post_read_head(struct http_server *s, struct http_post *p, const cha
 			(struct refusal){ .status = 431, .code = "header", .text = "The header has more than 16 KiB" };
 	} else {
 		p->route = admission_choose_route(&s->admission, &p->head, method, path, &p->refusal);
-		token_principal(&s->admission.token, p->head.authorization, p->channel.principal,
+		token_print_principal(&s->admission.token, p->head.authorization, p->channel.principal,
 				sizeof p->channel.principal);
 		p->channel.shares = !token_rows_are_named(&s->admission.token);
 		if (s->drains && p->route == ROUTE_MCP) {
@@ -234,7 +234,7 @@ static void on_request_completed(void *owner, struct MHD_Connection *connection,
 		http_connection_set_deadline(c, false, NEXT_HEAD_MS, false);
 	}
 	if (*post)
-		http_post_on_connection_end(*post);
+		http_post_detach_connection(*post);
 	*post = NULL;
 	end_server_if_drained(owner);
 }

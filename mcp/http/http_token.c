@@ -12,7 +12,7 @@
 
 #define TOKEN_HOW "make one with:  (umask 077; openssl rand -hex 32 >brig-token)  and use:  --token-file brig-token"
 
-static void sha256_of_text(const char *text, unsigned char ret[32])
+static void compute_sha256_of_text(const char *text, unsigned char ret[32])
 {
 	SHA256_CTX sha;
 
@@ -37,7 +37,7 @@ static int check_and_digest_token(unsigned char ret[32], const char *text, struc
 			e, ERR_BAD_SPEC,
 			"the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW,
 			TOKEN_MAX);
-	sha256_of_text(text, ret);
+	compute_sha256_of_text(text, ret);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static const struct token_row *token_find_row(const struct token *t, const char 
 
 	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
 		return NULL;
-	sha256_of_text(authorization + 7 + strspn(authorization + 7, " "), given);
+	compute_sha256_of_text(authorization + 7 + strspn(authorization + 7, " "), given);
 	for (size_t i = 0; i < t->n; i++)
 		found = digests_are_equal(given, t->row[i].digest) ? &t->row[i] : found;
 	return found;
@@ -143,7 +143,7 @@ static void print_principal_of_digest(const struct token_row *row, char *ret, si
 		(void)snprintf(ret + n, size - n, "%02x", name[i]);
 }
 
-void token_principal(const struct token *t, const char *authorization, char *ret, size_t size)
+void token_print_principal(const struct token *t, const char *authorization, char *ret, size_t size)
 {
 	const struct token_row *row = t->wanted ? token_find_row(t, authorization) : NULL;
 

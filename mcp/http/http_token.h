@@ -36,4 +36,4 @@ bool token_rows_are_named(const struct token *t);
  * stays the same when the token is changed; of a token without a name it is the same for the same token, which cannot
  * be derived from it.
  */
-void token_principal(const struct token *t, const char *authorization, char *ret, size_t size);
+void token_print_principal(const struct token *t, const char *authorization, char *ret, size_t size);

@@ -81,7 +81,7 @@ void call_answer_result(struct call *c, json_t *result)
 		if (!meta)
 			json_object_set_new(result, "_meta", meta = json_object());
 		if (!json_object_get(meta, META_SERVER))
-			json_object_set_new(meta, META_SERVER, self_info(c->revision));
+			json_object_set_new(meta, META_SERVER, server_info_json(c->revision));
 	}
 	call_end_with_message(c, rpc_result(c->id, result), 200);
 }

@@ -45,7 +45,7 @@ static bool rootfs_is_built(const struct brig_paths *at, const json_t *profile)
 	const char       *rootfs   = json_string_value(json_object_get(profile, "rootfs"));
 	struct timespec   when;
 
-	return rootfs && store_name_time(store, rootfs, &when);
+	return rootfs && store_get_name_time(store, rootfs, &when);
 }
 
 /* Most descriptions begin with what the profile has; details follow after ';' or in brackets, and are left out. */

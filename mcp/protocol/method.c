@@ -56,7 +56,8 @@ static int set_unsupported_version_error(struct rpc_error *e, int *http_status, 
 	*http_status = 400;
 	rpc_error_set(e, RPC_UNSUPPORTED_VERSION, "revision %.40s is not served here; supported: %s", requested,
 		      revision_name(REVISION_MODERN));
-	e->data = json_pack("{soso}", "supported", self_supported_versions(), "requested", json_string(requested));
+	e->data = json_pack("{soso}", "supported", server_supported_versions_json(), "requested",
+			    json_string(requested));
 	return -1;
 }
 

@@ -28,8 +28,8 @@ void method_tools_call(struct call *c);
  * What method_initialize() and method_discover() answer, for a program whose table has more methods: it adds the
  * capabilities of these. New references. NULL with *e: the request is invalid.
  */
-must_use json_t *initialize_result(struct call *c, struct rpc_error *e);
-must_use json_t *discover_result(const struct call *c);
+must_use json_t *make_initialize_result(struct call *c, struct rpc_error *e);
+must_use json_t *make_discover_result(const struct call *c);
 
 /*
  * Handles a message of a channel. A request becomes a call; notifications and responses are handled at once. stdio

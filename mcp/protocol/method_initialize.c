@@ -4,7 +4,7 @@
 #include "roots.h"
 #include "server_info.h"
 
-json_t *initialize_result(struct call *c, struct rpc_error *e)
+json_t *make_initialize_result(struct call *c, struct rpc_error *e)
 {
 	const char   *asked = json_string_value(json_object_get(c->params, "protocolVersion"));
 	enum revision agreed;
@@ -21,14 +21,15 @@ json_t *initialize_result(struct call *c, struct rpc_error *e)
 		agreed >= REVISION_2025_06_18 && elicitation_is_offered(json_object_get(c->params, "capabilities"));
 	c->channel->has_roots = json_is_object(json_object_get(json_object_get(c->params, "capabilities"), "roots"));
 	roots_invalidate(c->mcp);
-	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities", self_capabilities(),
-			 "serverInfo", self_info(agreed), "instructions", self_instructions(c->mcp));
+	return json_pack("{ss so so so}", "protocolVersion", revision_name(agreed), "capabilities",
+			 server_capabilities_json(),
+			 "serverInfo", server_info_json(agreed), "instructions", server_instructions_json(c->mcp));
 }
 
 void method_initialize(struct call *c)
 {
 	struct rpc_error e;
-	json_t          *result = initialize_result(c, &e);
+	json_t          *result = make_initialize_result(c, &e);
 
 	if (result)
 		call_answer_result(c, result);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *self_info(enum revision revision)
+json_t *server_info_json(enum revision revision)
 {
 	json_t *info = json_pack("{ssss}", "name", SELF_NAME, "version", BRIG_VERSION);
 
@@ -20,12 +20,12 @@ json_t *self_info(enum revision revision)
 }
 
 /* Nothing is declared that could change: a client that reads listChanged keeps a subscription open for it. */
-json_t *self_capabilities(void)
+json_t *server_capabilities_json(void)
 {
 	return json_pack("{s{}}", "tools");
 }
 
-json_t *self_supported_versions(void)
+json_t *server_supported_versions_json(void)
 {
 	json_t *list = json_array();
 
@@ -34,7 +34,7 @@ json_t *self_supported_versions(void)
 	return list;
 }
 
-json_t *self_instructions(const struct mcp *m)
+json_t *server_instructions_json(const struct mcp *m)
 {
 	const struct settings *s        = m->settings;
 	json_t                *profiles = instructions_profiles_sentence(m), *whole;

@@ -8,8 +8,8 @@
 #define SELF_NAME        "brig"
 #define INSTRUCTIONS_MAX 1800
 
-json_t *self_info(enum revision revision); /* serverInfo */
-json_t *self_capabilities(void);
+json_t *server_info_json(enum revision revision); /* serverInfo */
+json_t *server_capabilities_json(void);
 /* the modern revisions; legacy ones are negotiated by initialize */
-json_t *self_supported_versions(void);
-json_t *self_instructions(const struct mcp *m);
+json_t *server_supported_versions_json(void);
+json_t *server_instructions_json(const struct mcp *m);

@@ -43,7 +43,7 @@ static void write_failure_to_client(struct exchange *x, int code, const char *wh
 
 /* --- what is answered --- */
 
-static void learn_from_result(struct exchange *x, const json_t *result)
+static void remember_version_and_tools(struct exchange *x, const json_t *result)
 {
 	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
 
@@ -64,7 +64,7 @@ static void forward_message(struct exchange *x, json_t *message)
 		json_object_set(message, "id", x->id); /* an error without an id belongs to the request that this response answers */
 	if (ends && x->id && json_equal(json_object_get(message, "id"), x->id)) {
 		x->answered = true;
-		learn_from_result(x, result);
+		remember_version_and_tools(x, result);
 	}
 	write_to_client(x->remote, message);
 }

@@ -45,7 +45,7 @@ void artifacts_destroy(struct artifacts *a)
 }
 
 /* A leading dot becomes '_': the file would be hidden, or the name would be "..". */
-static void artifact_plain_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
+static void artifact_make_plain_name(const char *like, char name[ARTIFACT_NAME_MAX + 1])
 {
 	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t            n     = strlen(like);
@@ -81,7 +81,7 @@ char *artifacts_save(struct artifacts *a, const char *like, const void *bytes, s
 	char      name[ARTIFACT_NAME_MAX + 1], file[ARTIFACT_NAME_MAX + 20], *path = NULL;
 	scoped_fd fd = -1;
 
-	artifact_plain_name(like, name);
+	artifact_make_plain_name(like, name);
 	fd = artifact_create_new_file(a, name, file, sizeof file);
 	if (fd >= 0 && file_write_all(fd, bytes, len) == 0 && asprintf(&path, "%s/%s", a->path, file) > 0)
 		return path;

@@ -54,7 +54,7 @@ static json_t *bundle_text_to_json(const json_t *bundle)
 		if (json_is_string(data))
 			return clean_text_to_json(json_string_value(data), json_string_length(data));
 	}
-	dumped = json ? exact_dump(json, JSON_COMPACT | JSON_ENCODE_ANY, &len) : NULL;
+	dumped = json ? json_dump_exact(json, JSON_COMPACT | JSON_ENCODE_ANY, &len) : NULL;
 	made   = dumped ? clean_text_to_json(dumped, len) : NULL;
 	free(dumped);
 	return made;
@@ -76,7 +76,7 @@ static json_t *bundle_save_to_file(const json_t *bundle, struct images *g)
 	if (json_is_string(data) && !o->is_base64)
 		return images_save_unshown(g, o->type, o->ending, json_string_value(data), json_string_length(data));
 	bytes = json_is_string(data) ? base64_decode(json_string_value(data), json_string_length(data), &len) :
-				       exact_dump(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
+				       json_dump_exact(data, JSON_COMPACT | JSON_ENCODE_ANY, &len);
 	words = bytes ? images_save_unshown(g, o->type, o->ending, bytes, len) : NULL;
 	free(bytes);
 	return words;

@@ -247,7 +247,7 @@ static void explain_exited(struct outcome *o, const struct execution *x)
 		return;
 	}
 	explain_exception(o, error);
-	if (*network_summary(o->record, 2, hosts)) /* before other hints: it is from brig-proxy, and names the host */
+	if (*network_print_summary(o->record, 2, hosts)) /* before other hints: it is from brig-proxy, and names the host */
 		outcome_set_hint(o,
 			 "This program may not reach, or did not reach, %.250s. Trying again does not help where it "
 			 "says not_allowed: "
@@ -262,7 +262,7 @@ static void explain_exited(struct outcome *o, const struct execution *x)
 	 * probe.
 	 */
 	for (size_t i = 0; i < ARRAY_LEN(refusals) && !*o->hint; i++)
-		if (strcmp(refusals[i], member_text(error, "type")) == 0 && *refused_summary(o->record, 2, calls))
+		if (strcmp(refusals[i], member_text(error, "type")) == 0 && *refused_print_summary(o->record, 2, calls))
 			outcome_set_hint(o, "The jail refused %.200s; trying again does not help.", calls);
 }
 

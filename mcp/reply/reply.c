@@ -14,7 +14,8 @@ void reply_to_call(struct call *c, const struct outcome *o, const struct answer_
 	json_t *object = answer_form->as_text ? NULL : reply_json(o, answer_form), *content;
 	bool    twice  = object && !answer_form->detail && !json_array_size(o->gallery.content);
 	size_t  len;
-	char   *text = object ? exact_dump(object, JSON_COMPACT, &len) : reply_text(o, c->mcp->settings->text_bytes);
+	char   *text = object ? json_dump_exact(object, JSON_COMPACT, &len)
+			      : reply_text(o, c->mcp->settings->text_bytes);
 
 	content = json_pack("[{ss ss}]", "type", "text", "text", text ? text : "Error: out of memory");
 	json_array_extend(content, o->gallery.content);

@@ -89,7 +89,8 @@ static json_t *brief_refused_calls_to_json(const struct outcome *o)
 
 	for (size_t i = 0; i < json_array_size(list) && i < BRIEF_REFUSED; i++)
 		json_array_append_new(made,
-				      json_string(refused_call_summary(json_array_get(list, i), words, sizeof words)));
+				      json_string(refused_call_print_summary(json_array_get(list, i), words,
+									  sizeof words)));
 	return made;
 }
 

@@ -121,9 +121,9 @@ static void print_first_line(FILE *out, const struct outcome *o)
 		fprintf(out, " · limit hit: %.30s %" JSON_INTEGER_FORMAT, member_text(hit, "name"),
 			json_integer_value(json_object_get(hit, "value")));
 	}
-	if (*refused_summary(o->record, NAMED_MAX, calls))
+	if (*refused_print_summary(o->record, NAMED_MAX, calls))
 		fprintf(out, " · refused: %s", calls);
-	if (*network_summary(o->record, NAMED_MAX, hosts))
+	if (*network_print_summary(o->record, NAMED_MAX, hosts))
 		fprintf(out, " · not reached: %s", hosts);
 	print_tool_calls(out, json_object_get(o->record, "tool_calls"));
 	if (*o->error) {
@@ -159,7 +159,7 @@ static char *result_to_text(const struct outcome *o)
 	if (!json_is_string(o->result) && *repr && json_equal(o->result, json_object_get(o->record, "result")))
 		return strdup(repr);
 	if (!json_is_string(o->result))
-		return exact_dump(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
+		return json_dump_exact(o->result, JSON_COMPACT | JSON_ENCODE_ANY, &len);
 	return strdup(n > 1 && strchr("'\"", repr[0]) && repr[n - 1] == repr[0] && !json_array_size(o->gallery.content)
 			      ? repr
 			      : json_string_value(o->result));

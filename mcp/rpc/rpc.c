@@ -242,7 +242,7 @@ json_t *rpc_notification(const char *method, json_t *params)
 /* jansson writes a newline in a text as \n: what comes out is one line. */
 char *rpc_dump(const json_t *message, size_t *len)
 {
-	return exact_dump(message, JSON_COMPACT, len);
+	return json_dump_exact(message, JSON_COMPACT, len);
 }
 
 char *rpc_dump_to_send(const json_t *message, size_t *len)

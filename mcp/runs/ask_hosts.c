@@ -20,7 +20,7 @@ static bool is_dns_name(const char *name)
 	       *name != '.' && *name != '-' && !strstr(name, "..");
 }
 
-static bool refused_host_of(const json_t *row, char host[HOST_ASKED_MAX])
+static bool get_refused_host(const json_t *row, char host[HOST_ASKED_MAX])
 {
 	json_int_t  port = json_integer_value(json_object_get(row, "port"));
 	const char *name = member_text(row, "name");
@@ -116,14 +116,14 @@ static bool may_ask_about_host(const struct mcp *m, const json_t *network, const
 
 /* --- answers: {PROFILE: {network, answers: {HOST: true or false}}} --- */
 
-static json_t *host_answers_of(const struct mcp *m, const char *profile)
+static json_t *host_consents_of_profile(const struct mcp *m, const char *profile)
 {
 	return json_object_get(json_object_get(m->hosts, profile), "answers");
 }
 
-void hosts_set_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed)
+void hosts_set_consent(struct mcp *m, const char *profile, const char *host, bool is_allowed)
 {
-	json_object_set_new(host_answers_of(m, profile), host, json_boolean(is_allowed));
+	json_object_set_new(host_consents_of_profile(m, profile), host, json_boolean(is_allowed));
 }
 
 bool hosts_find_to_ask(const struct execution *x, char ret[HOST_ASKED_MAX])
@@ -139,7 +139,7 @@ bool hosts_find_to_ask(const struct execution *x, char ret[HOST_ASKED_MAX])
 	    PROTOCOL_NETWORK_MAX)
 		return false; /* a request has no room for more */
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (refused_host_of(json_array_get(list, i), ret) && !json_object_get(answers, ret) &&
+		if (get_refused_host(json_array_get(list, i), ret) && !json_object_get(answers, ret) &&
 		    may_ask_about_host(x->mcp, json_object_get(profile, "network"), ret))
 			return true;
 	return false;
@@ -157,7 +157,7 @@ json_t *hosts_consent_form(const char *host)
 		 host, web ? web->over : "",
 		 strstr(host, "xn--") ? " The name has letters that are not ASCII (xn--): it may look like another one."
 				      : "");
-	return yes_form_make(text, "Allow it?");
+	return yes_form_to_json(text, "Allow it?");
 }
 
 void hosts_print_hint(const struct execution *x, char *ret, size_t len)
@@ -167,8 +167,9 @@ void hosts_print_hint(const struct execution *x, char *ret, size_t len)
 
 	*ret = 0;
 	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
-		bool                   refused = refused_host_of(json_array_get(list, i), host);
-		const json_t *answer = refused ? json_object_get(host_answers_of(x->mcp, x->profile), host) : NULL;
+		bool                   refused = get_refused_host(json_array_get(list, i), host);
+		const json_t *answer = refused ? json_object_get(host_consents_of_profile(x->mcp, x->profile), host)
+				       : NULL;
 		const struct web_port *web     = answer ? web_port_of(host) : NULL;
 		const char            *over    = web ? web->over : "";
 
@@ -215,7 +216,7 @@ void hosts_put_into_request(struct mcp *m, json_t *message, const json_t *explai
 	if (!json_object_get(m->hosts, profile))
 		json_object_set_new(m->hosts, profile, json_pack("{s{}}", "answers"));
 	json_object_set(json_object_get(m->hosts, profile), "network", (json_t *)network);
-	json_object_foreach(host_answers_of(m, profile), host, answer) {
+	json_object_foreach(host_consents_of_profile(m, profile), host, answer) {
 		if (!json_is_true(answer) || !own || !may_ask_about_host(m, network, host))
 			continue;
 		asked = asked ? asked : json_copy((json_t *)own);

@@ -16,7 +16,7 @@ enum { HOSTS_OF_A_RUN = 3 };
 must_use bool hosts_find_to_ask(const struct execution *x, char ret[HOST_ASKED_MAX]);
 /* Params of elicitation/create. */
 json_t *hosts_consent_form(const char *host);
-void    hosts_set_answer(struct mcp *m, const char *profile, const char *host, bool is_allowed);
+void    hosts_set_consent(struct mcp *m, const char *profile, const char *host, bool is_allowed);
 /* What was answered about the hosts that this run was refused: a hint for the model, "" if nothing was. */
 void    hosts_print_hint(const struct execution *x, char *ret, size_t len);
 

@@ -37,7 +37,7 @@ static json_t *consent_form_of(const struct consent *question)
 }
 
 /* false: this is not a valid answer. To decline or to cancel counts as no. */
-static bool parse_consent_answer(const json_t *response, enum consent_answer *ret)
+static bool parse_consent(const json_t *response, enum consent_answer *ret)
 {
 	const char *action = json_string_value(json_object_get(response, "action"));
 	const char *answer = json_string_value(json_object_get(json_object_get(response, "content"), "answer"));
@@ -78,7 +78,7 @@ void elicitation_withdraw(struct execution *x)
 		elicitation_cancel_sent(x);
 }
 
-void elicitation_ask_open(struct execution *x)
+void elicitation_send_open_questions(struct execution *x)
 {
 	struct waiter  *a;
 	struct consent  open[BRIDGE_UNDER_WAY];
@@ -111,7 +111,7 @@ void elicitation_detach_call(struct call *c, struct execution *x)
 		x->elicitation.call = NULL;
 }
 
-static void elicitation_on_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+static void elicitation_on_consent(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	const struct elicitation *e = (const struct elicitation *)r;
 	struct execution         *x = e->execution;
@@ -122,7 +122,7 @@ static void elicitation_on_answer(struct client_request *r, struct mcp *m, const
 					"this client has refused to ask one");
 	else
 		tool_bridge_set_consent(&x->tools.bridge, e->number,
-				    parse_consent_answer(response->result, &answer) ? answer : CONSENT_NO, NULL);
+				    parse_consent(response->result, &answer) ? answer : CONSENT_NO, NULL);
 	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
 }
 
@@ -133,7 +133,7 @@ void elicitation_send(struct call *c, struct execution *x)
 	if (client_request_waits(&x->elicitation.request) || !tool_bridge_list_consents(&x->tools.bridge, open, 1))
 		return;
 	x->elicitation = (struct elicitation){
-		.request = { .answered = elicitation_on_answer }, .execution = x, .call = c, .number = open[0].number
+		.request = { .answered = elicitation_on_consent }, .execution = x, .call = c, .number = open[0].number
 	};
 	client_request_send(&x->elicitation.request, c, "elicitation/create", consent_form_of(&open[0]));
 }
@@ -175,7 +175,7 @@ json_t *elicitation_make_host_result(struct call *c, struct execution *x)
 	return round_result(c, x, json_pack("{s{ss so}}", "host", "method", "elicitation/create", "params", form));
 }
 
-void elicitation_apply_answers(struct execution *x, const json_t *responses)
+void elicitation_apply_consents(struct execution *x, const json_t *responses)
 {
 	const char         *key;
 	json_t             *response;
@@ -183,12 +183,13 @@ void elicitation_apply_answers(struct execution *x, const json_t *responses)
 	uint64_t            number;
 
 	if (*x->host) /* what is no answer is a no: the client would be asked for ever */
-		hosts_set_answer(x->mcp, x->profile, x->host, yes_form_agrees(json_object_get(responses, "host")));
+		hosts_set_consent(x->mcp, x->profile, x->host,
+				  yes_form_is_accepted(json_object_get(responses, "host")));
 	*x->host = 0;
 	json_object_foreach((json_t *)responses, key, response) {
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)
 			continue;
-		if (parse_consent_answer(response, &answer))
+		if (parse_consent(response, &answer))
 			tool_bridge_set_consent(&x->tools.bridge, number, answer, NULL);
 		else
 			tool_bridge_deny_at_second_unclear_consent(&x->tools.bridge, number);

@@ -16,7 +16,7 @@ bool elicitation_is_offered(const json_t *capabilities);
  * Sends open questions to a client that attends the run. If clients attend and none of them can ask a person, they
  * are denied; if none attends, they wait.
  */
-void elicitation_ask_open(struct execution *x);
+void elicitation_send_open_questions(struct execution *x);
 /* The run is over: its questions are withdrawn. */
 void elicitation_withdraw(struct execution *x);
 
@@ -32,4 +32,4 @@ void    elicitation_detach_call(struct call *c, struct execution *x);
 json_t *elicitation_make_host_result(struct call *c, struct execution *x);
 
 /* Answers to the questions of elicitation_make_result(). A question whose answer is missing or malformed stays open. */
-void elicitation_apply_answers(struct execution *x, const json_t *responses);
+void elicitation_apply_consents(struct execution *x, const json_t *responses);

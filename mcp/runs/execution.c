@@ -128,7 +128,7 @@ static void execution_on_tool_question(void *owner)
 
 static void execution_on_ask_timer(void *owner)
 {
-	elicitation_ask_open(owner);
+	elicitation_send_open_questions(owner);
 }
 
 /* --- messages of brigd --- */
@@ -196,7 +196,7 @@ static void execution_on_ended(void *owner, const json_t *event)
 	x->record = json_copy(json_object_get(event, "record"));
 	if (json_is_string(exec_error))
 		snprintf(x->exec_error, sizeof x->exec_error, "%s", json_string_value(exec_error));
-	run_client_add_figures(&x->run, x->record);
+	run_client_add_byte_counts(&x->run, x->record);
 	if (x->tools.mcp)
 		json_object_set_new(x->record, "tool_calls", tool_bridge_summary(&x->tools.bridge));
 	execution_read_report(x);
@@ -267,7 +267,7 @@ static int execution_add_files(struct execution *x, const struct execution_reque
  * Asks for a run with a jail of its own. A check reads no files, so it has no folders of --ro. Takes request->files
  * over.
  */
-static int execution_ask_own_jail(struct execution *x, const struct execution_request *request, struct err *e)
+static int execution_request_own_jail(struct execution *x, const struct execution_request *request, struct err *e)
 {
 	const struct ro_folders *s = &x->mcp->shown;
 
@@ -280,7 +280,8 @@ static int execution_ask_own_jail(struct execution *x, const struct execution_re
 		ro_folders_put_into_request(s, x->message);
 		x->fds += s->n;
 	}
-	return execution_add_files(x, request, e) < 0 ? -1 : run_client_ask(&x->run, x->message, x->fd, x->fds, e);
+	return execution_add_files(x, request, e) < 0 ? -1
+						 : run_client_start_request(&x->run, x->message, x->fd, x->fds, e);
 }
 
 static void execution_on_session_ready(void *owner)
@@ -289,7 +290,7 @@ static void execution_on_session_ready(void *owner)
 	struct err        e;
 
 	json_object_set_new(x->message, "session", json_string(x->queued.id));
-	if (run_client_ask(&x->run, x->message, x->fd, x->fds, &e) < 0)
+	if (run_client_start_request(&x->run, x->message, x->fd, x->fds, &e) < 0)
 		execution_fail(x, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
@@ -373,7 +374,7 @@ struct execution *execution_start(struct mcp *m, const struct execution_request 
 		queued_call_start(&x->queued, request->session, request->files, request->files_len, request->timeout_ms,
 				 &in_session, x);
 		return x;
-	} else if (execution_ask_own_jail(x, request, e) == 0) {
+	} else if (execution_request_own_jail(x, request, e) == 0) {
 		return x;
 	}
 	if (x)

@@ -120,7 +120,7 @@ static void session_open(struct named_session *s)
 	struct err e;
 
 	s->state = SESSION_OPENS;
-	if (run_client_ask(&s->run, s->message, s->ro_fd, s->ro_fds, &e) < 0)
+	if (run_client_start_request(&s->run, s->message, s->ro_fd, s->ro_fds, &e) < 0)
 		named_session_fail(s, e.kind == ERR_MISSING ? "missing" : "unavailable", NULL, e.text);
 }
 
@@ -322,7 +322,7 @@ static const char *session_owner_of(const struct call *c)
 }
 
 /* The names of the owner's open sessions, "a, b", cut to fit into len bytes. */
-static void list_open_sessions(const struct call *c, char *buf, size_t len)
+static void print_open_sessions(const struct call *c, char *buf, size_t len)
 {
 	const struct named_session *s;
 	size_t                      at = 0;
@@ -360,7 +360,7 @@ struct named_session *named_session_find_open(const struct call *c, const char *
 
 	if (s && s->state != SESSION_CLOSED)
 		return s;
-	list_open_sessions(c, names, sizeof names);
+	print_open_sessions(c, names, sizeof names);
 	if (s)
 		err_set(e, ERR_BAD_SPEC, "session: \"%s\" is lost, with its variables and files: %.300s", name,
 			s->lost);
@@ -475,7 +475,7 @@ static int sessions_check_limit(const struct call *c, const struct named_session
 		session_free(oldest);
 	if (open < c->mcp->settings->sessions)
 		return 0;
-	list_open_sessions(c, names, sizeof names);
+	print_open_sessions(c, names, sizeof names);
 	return err_set(e, ERR_DENIED, "session: %zu are open, which is the most here; end one with end_session%s%s",
 		       open, *names ? ": " : ", or try again later", names);
 }

@@ -8,7 +8,7 @@
 
 enum { KEY_MAX = sizeof((struct profile_question){ 0 }.key) };
 
-static char *cache_key_of(const char *what, const char *name, char *buf)
+static char *print_cache_key(const char *what, const char *name, char *buf)
 {
 	snprintf(buf, KEY_MAX, "%s:%.63s", what, name ? name : "");
 	return buf;
@@ -49,7 +49,7 @@ static void profile_info_parse_error(const json_t *error, struct err *why)
 		err_set(why, kind, "%s%s%s", field, *field ? ": " : "", message);
 }
 
-static void profile_info_on_answer(void *owner, struct datagram *d)
+static void profile_info_on_reply(void *owner, struct datagram *d)
 {
 	struct profile_question *f = owner;
 	struct err   why;
@@ -80,14 +80,14 @@ void profile_info_ask(struct profile_question *f, struct mcp *m, const char *wha
 	struct err    e;
 
 	f->mcp = m;
-	known  = json_object_get(brigd_link_cache(m->brigd_link), cache_key_of(what, profile, f->key));
+	known  = json_object_get(brigd_link_cache(m->brigd_link), print_cache_key(what, profile, f->key));
 	if (known) {
 		profile_info_deliver(f, known, NULL);
 		return;
 	}
 	f->message  = json_pack("{ss ss*}", "op", what, "profile", profile);
 	f->question = (struct question){
-		.answered = profile_info_on_answer, .lost = profile_info_on_lost, .owner = f, .message = f->message
+		.answered = profile_info_on_reply, .lost = profile_info_on_lost, .owner = f, .message = f->message
 	};
 	if (brigd_link_ask(m->brigd_link, &f->question, &e) < 0)
 		profile_info_deliver(f, NULL, &e);
@@ -97,7 +97,7 @@ const json_t *profile_info_isolation(const struct mcp *m, const char *profile)
 {
 	char key[KEY_MAX];
 
-	return json_object_get(brigd_link_cache(m->brigd_link), cache_key_of("isolation", profile, key));
+	return json_object_get(brigd_link_cache(m->brigd_link), print_cache_key("isolation", profile, key));
 }
 
 void profile_info_set_isolation(struct mcp *m, const char *profile, const json_t *isolation)
@@ -105,7 +105,7 @@ void profile_info_set_isolation(struct mcp *m, const char *profile, const json_t
 	char key[KEY_MAX];
 
 	if (json_array_size(isolation))
-		json_object_set(brigd_link_cache(m->brigd_link), cache_key_of("isolation", profile, key),
+		json_object_set(brigd_link_cache(m->brigd_link), print_cache_key("isolation", profile, key),
 				(json_t *)isolation);
 }
 

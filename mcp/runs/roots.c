@@ -72,14 +72,14 @@ static void roots_on_consent(struct client_request *request, struct mcp *m, cons
 {
 	struct roots *r = (struct roots *)request;
 
-	if (!response->error && yes_form_agrees(response->result))
+	if (!response->error && yes_form_is_accepted(response->result))
 		ro_folders_replace_roots(&m->shown, &r->offered);
 	else
 		roots_log_left_out("list", "a person has not agreed");
 	roots_resume_calls(r);
 }
 
-static void roots_ask_person(struct roots *r, struct call *c)
+static void roots_request_consent(struct roots *r, struct call *c)
 {
 	char   text[SHOWN_PATH_MAX * PROTOCOL_RO_MAX + 200];
 	size_t at = (size_t)snprintf(
@@ -89,7 +89,7 @@ static void roots_ask_person(struct roots *r, struct call *c)
 	for (size_t i = 0; i < r->offered.n && at < sizeof text; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, "\n%s", r->offered.path[i]);
 	r->request = (struct client_request){ .answered = roots_on_consent };
-	client_request_send(&r->request, c, "elicitation/create", yes_form_make(text, "Show them?"));
+	client_request_send(&r->request, c, "elicitation/create", yes_form_to_json(text, "Show them?"));
 	loop_timer_set(&r->mcp->loop, &r->late, (int64_t)r->mcp->settings->ask_timeout_ms);
 }
 
@@ -122,7 +122,7 @@ static void roots_on_list(struct client_request *request, struct mcp *m, const s
 	}
 	roots_parse_list(r, response->error ? NULL : json_object_get(response->result, "roots"));
 	if (r->offered.n && w->call->channel->elicits) {
-		roots_ask_person(r, w->call);
+		roots_request_consent(r, w->call);
 		return;
 	}
 	ro_folders_replace_roots(&m->shown, &r->offered);

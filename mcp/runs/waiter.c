@@ -78,22 +78,22 @@ static void visit_end_with_outcome(struct visit *v)
 
 /* --- a person is asked about a host that the run was refused --- */
 
-static bool visit_ask_about_host(struct visit *v);
+static bool visit_request_host_consent(struct visit *v);
 
-static void visit_set_host_answer(struct visit *v, bool is_allowed)
+static void visit_set_host_consent(struct visit *v, bool is_allowed)
 {
 	struct execution *x = v->execution;
 
-	hosts_set_answer(x->mcp, x->profile, x->host, is_allowed);
+	hosts_set_consent(x->mcp, x->profile, x->host, is_allowed);
 	*x->host = 0;
-	if (!visit_ask_about_host(v))
+	if (!visit_request_host_consent(v))
 		visit_end_with_outcome(v);
 }
 
-static void visit_on_host_answer(struct client_request *r, struct mcp *m, const struct rpc_message *response)
+static void visit_on_host_consent(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	(void)m;
-	visit_set_host_answer((struct visit *)r, !response->error && yes_form_agrees(response->result));
+	visit_set_host_consent((struct visit *)r, !response->error && yes_form_is_accepted(response->result));
 }
 
 static void visit_on_host_timeout(void *owner)
@@ -101,10 +101,10 @@ static void visit_on_host_timeout(void *owner)
 	struct visit *v = owner;
 
 	client_request_detach(&v->request, v->call->mcp);
-	visit_set_host_answer(v, false);
+	visit_set_host_consent(v, false);
 }
 
-static bool visit_ask_about_host(struct visit *v)
+static bool visit_request_host_consent(struct visit *v)
 {
 	struct call           *c = v->call;
 	struct execution      *x = v->execution;
@@ -115,7 +115,7 @@ static bool visit_ask_about_host(struct visit *v)
 		return false;
 	x->hosts_asked++;
 	if (!revision_is_modern(c->revision)) {
-		v->request = (struct client_request){ .answered = visit_on_host_answer };
+		v->request = (struct client_request){ .answered = visit_on_host_consent };
 		client_request_send(&v->request, c, "elicitation/create", hosts_consent_form(x->host));
 		v->wait.due = visit_on_host_timeout;
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)s->ask_timeout_ms);
@@ -132,7 +132,7 @@ static bool visit_ask_about_host(struct visit *v)
 static void visit_on_run_ended(void *owner, struct execution *x)
 {
 	(void)x;
-	if (!visit_ask_about_host(owner))
+	if (!visit_request_host_consent(owner))
 		visit_end_with_outcome(owner);
 }
 
@@ -273,7 +273,7 @@ void call_resume_wait(struct call *c)
 	if (x->is_lent) /* so that the run ends if this client cancels now, as with any other call */
 		*x->handle = 0;
 	x->is_lent = false;
-	elicitation_apply_answers(x, json_object_get(c->params, "inputResponses"));
+	elicitation_apply_consents(x, json_object_get(c->params, "inputResponses"));
 	call_wait_for_run(c, x, c->mcp->settings->yield_after_ms);
 	execution_remove_waiter(x, &meanwhile);
 }

@@ -33,7 +33,7 @@ static const char *strip_prefix(const char *path, const char *prefix)
 const char *workspace_file_parse_path(const char *path, struct err *e)
 {
 	const char *below = strip_prefix(strip_prefix(path, "/workspace/"), "./"),
-		   *fault = file_name_fault(below, strlen(below));
+		   *fault = file_name_find_fault(below, strlen(below));
 
 	if (!fault)
 		return below;

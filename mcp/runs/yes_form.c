@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-json_t *yes_form_make(const char *text, const char *title)
+json_t *yes_form_to_json(const char *text, const char *title)
 {
 	json_t *choice = json_pack("{ss ss s[ss] s[ss] ss}", "type", "string", "title", title, "enum", "no", "yes",
 				   "enumNames", "No", "Yes", "default", "no");
@@ -11,7 +11,7 @@ json_t *yes_form_make(const char *text, const char *title)
 			 "answer", choice, "required", "answer");
 }
 
-bool yes_form_agrees(const json_t *response)
+bool yes_form_is_accepted(const json_t *response)
 {
 	const char *action = json_string_value(json_object_get(response, "action"));
 	const char *answer = json_string_value(json_object_get(json_object_get(response, "content"), "answer"));

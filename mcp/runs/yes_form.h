@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* Params of elicitation/create; the preset is no. text: plain. */
-json_t *yes_form_make(const char *text, const char *title);
+json_t *yes_form_to_json(const char *text, const char *title);
 /* response: the result that a client sends. To decline, to cancel, and what is no answer are no. */
-bool    yes_form_agrees(const json_t *response);
+bool    yes_form_is_accepted(const json_t *response);

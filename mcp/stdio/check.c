@@ -29,7 +29,7 @@ struct check {
 	bool           lacks; /* a layer is missing */
 };
 
-static void keep_answer(struct channel *ch, struct call *c, const json_t *message, int http_status)
+static void keep_response(struct channel *ch, struct call *c, const json_t *message, int http_status)
 {
 	struct check *k = (struct check *)ch; /* its first member */
 
@@ -43,11 +43,11 @@ static void ignore_message(struct channel *ch, struct call *c, const json_t *mes
 	(void)ch, (void)c, (void)message;
 }
 
-static const struct channel_ops ops = { .send = ignore_message, .answer = keep_answer };
+static const struct channel_ops ops = { .send = ignore_message, .answer = keep_response };
 
 /* --- requests --- */
 
-static int wait_for_answer(struct check *k, const char *method, struct err *e)
+static int wait_for_response(struct check *k, const char *method, struct err *e)
 {
 	int64_t end = loop_now_ms() + (int64_t)k->mcp.settings->timeout_ms + TIMEOUT_MS, left;
 
@@ -63,7 +63,7 @@ static int wait_for_answer(struct check *k, const char *method, struct err *e)
 }
 
 /* The request is parsed from bytes, as those of clients are. */
-static int check_send_request(struct check *k, const char *method, json_t *params, struct err *e)
+static int check_dispatch_request(struct check *k, const char *method, json_t *params, struct err *e)
 {
 	scoped_json       *id = json_integer(++k->asked), *request;
 	size_t             len;
@@ -88,12 +88,12 @@ static int check_send_request(struct check *k, const char *method, json_t *param
 }
 
 /* The result; takes params over. NULL with *e. */
-static json_t *check_ask(struct check *k, const char *method, json_t *params, struct err *e)
+static json_t *check_exchange_request(struct check *k, const char *method, json_t *params, struct err *e)
 {
 	scoped_json *answer = NULL;
 	json_t      *result;
 
-	if (check_send_request(k, method, params, e) < 0 || wait_for_answer(k, method, e) < 0)
+	if (check_dispatch_request(k, method, params, e) < 0 || wait_for_response(k, method, e) < 0)
 		return NULL;
 	answer    = k->answer;
 	k->answer = NULL;
@@ -114,7 +114,7 @@ static void print_check_line(struct check *k, const char *what, const char *text
 
 static int show_server_version(struct check *k, struct err *e)
 {
-	scoped_json  *result = check_ask(k, "server/discover", json_object(), e);
+	scoped_json  *result = check_exchange_request(k, "server/discover", json_object(), e);
 	const json_t *self = json_object_get(json_object_get(result, "_meta"), META_SERVER);
 	char          text[200];
 	int           n;
@@ -132,7 +132,7 @@ static int show_server_version(struct check *k, struct err *e)
 
 static int show_tool_names(struct check *k, struct err *e)
 {
-	scoped_json *result = check_ask(k, "tools/list", json_object(), e);
+	scoped_json *result = check_exchange_request(k, "tools/list", json_object(), e);
 	size_t       i;
 	json_t      *tool;
 	char         text[600] = "";
@@ -179,7 +179,7 @@ static json_t *parse_reply_text(const json_t *result)
 
 static json_t *check_call_tool(struct check *k, const char *tool, json_t *arguments, struct err *e)
 {
-	return check_ask(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
+	return check_exchange_request(k, "tools/call", json_pack("{ss so}", "name", tool, "arguments", arguments), e);
 }
 
 /*

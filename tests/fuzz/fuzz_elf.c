@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_say_why(&e);
 		return 0;
 	}
-	must(elf_is(data, size) && elf.n <= ELF_NEEDED_MAX);
+	must(elf_has_magic(data, size) && elf.n <= ELF_NEEDED_MAX);
 	for (size_t i = 0; i < elf.n; i++)
 		must_lie_inside(elf.needed[i], data, size);
 	if (elf.interpreter)

@@ -18,7 +18,7 @@ static bool on_entry(void *owner, const struct file_entry *entry, const char *na
 	struct found *f       = owner;
 	bool          is_file = entry->kind == FILE_REGULAR || entry->kind == FILE_EXECUTABLE;
 
-	must(f->bytes == 0 && strlen(name) == entry->name_len && !file_name_fault(name, entry->name_len));
+	must(f->bytes == 0 && strlen(name) == entry->name_len && !file_name_find_fault(name, entry->name_len));
 	must(is_file || entry->kind == FILE_LEFT || entry->kind == FILE_LIST);
 	add(f, entry, sizeof *entry);
 	add(f, name, entry->name_len);

@@ -337,11 +337,11 @@ static void check_digest(void)
 {
 	char hex[CODE_DIGEST_HEX + 1], *many = calloc(1, 8 * MIB);
 
-	code_digest("abc", 3, hex);
+	code_compute_digest("abc", 3, hex);
 	tap_is(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "the sum is SHA-256");
-	code_digest("", 0, hex);
+	code_compute_digest("", 0, hex);
 	tap_is(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "of nothing, too");
-	code_digest(many, 8 * MIB, hex);
+	code_compute_digest(many, 8 * MIB, hex);
 	tap_is(hex, "2daeb1f36095b44b318410b3f4e8b5d989dcc7bb023d1426c492dab0a3053e74", "and of as much as a program may have");
 	free(many);
 }

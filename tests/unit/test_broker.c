@@ -173,7 +173,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
 		tap_ok(tool_pattern_matches(patterns[i].pattern, patterns[i].text) == patterns[i].fits, "%s", patterns[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		python_identifier(words[i].name, word, sizeof word - 8);
+		make_python_identifier(words[i].name, word, sizeof word - 8);
 		tap_ok(strcmp(word, words[i].word) == 0, "in Python %s is %s", i == 7 ? "a word with accents" : words[i].name, words[i].word);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(signatures); i++)

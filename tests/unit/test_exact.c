@@ -22,7 +22,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		json_t *value = json_loads(rows[i].from, 0, NULL);
 		size_t  len   = 0;
-		char   *text  = exact_dump(value, JSON_COMPACT, &len);
+		char   *text  = json_dump_exact(value, JSON_COMPACT, &len);
 		json_t *again = text ? json_loads(text, 0, NULL) : NULL;
 
 		if (text && strcmp(text, rows[i].to) != 0)

@@ -62,7 +62,7 @@ int main(void)
 			verdict_add_result(&v, j, verdicts[i].seen[j].need, verdicts[i].seen[j].result,
 					   verdicts[i].is_root);
 		tap_ok(verdict_can_run(&v) == verdicts[i].can_run, "%s", verdicts[i].name);
-		tap_is(verdict_sentence(&v, names[v.first], text, sizeof text), verdicts[i].sentence, "its sentence says so");
+		tap_is(verdict_print_sentence(&v, names[v.first], text, sizeof text), verdicts[i].sentence, "its sentence says so");
 	}
 	tap_ok(!verdict_can_run(&nothing), "nothing probed is not a yes");
 	return tap_done();

@@ -59,17 +59,17 @@ static void test_tokens(void)
 	struct err               e;
 	char                     name[64];
 
-	token_principal(&t, NULL, name, sizeof name);
+	token_print_principal(&t, NULL, name, sizeof name);
 	tap_is(name, "http", "without a token everybody is one client");
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		tap_ok(token_parse(&t, bad[i], &e) < 0 && strstr(e.text, "openssl rand") && !t.wanted, "\"%s\" is no token", bad[i]);
 	tap_ok(token_parse(&t, TOKEN, &e) == 0 && token_authorizes(&t, "Bearer " TOKEN), "32 characters are one");
 	tap_ok(!token_authorizes(&t, NULL) && !token_authorizes(&t, "Bearer ") && !token_authorizes(&t, TOKEN) && !token_authorizes(&t, "Bearer " TOKEN "x"), "only that one fits");
-	token_principal(&t, "Bearer " TOKEN, name, sizeof name);
+	token_print_principal(&t, "Bearer " TOKEN, name, sizeof name);
 	tap_ok(strlen(name) == 37 && !strstr(name, "0123456789abcdef"), "its name says nothing about it: %s", name);
 	tap_ok(token_parse(&t, "# agents\nann " TOKEN "\n\nbob\t" TOKEN "x\n", &e) == 0 && token_authorizes(&t, "Bearer " TOKEN) && token_authorizes(&t, "Bearer " TOKEN "x") && !token_authorizes(&t, "Bearer " TOKEN "y"),
 	       "each line lets one client in");
-	token_principal(&t, "Bearer " TOKEN "x", name, sizeof name);
+	token_print_principal(&t, "Bearer " TOKEN "x", name, sizeof name);
 	tap_is(name, "http:bob", "which has the name of the line");
 	tap_ok(token_parse(&t, "ann " TOKEN "\n" TOKEN "\n", &e) < 0 && strstr(e.text, "line 2: expected NAME TOKEN"), "of several each has a name");
 	tap_ok(token_parse(&t, "ann short\n", &e) < 0 && strstr(e.text, "line 1: the bearer token has 5 characters"), "and a good token");

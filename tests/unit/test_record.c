@@ -48,7 +48,7 @@ static void check_values(void)
 	tap_is(json_string_value(json_array_get(json_object_get(j, "isolation"), 0)), "missing:landlock", "a missing layer says so");
 	tap_is(json_string_value(json_array_get(json_object_get(j, "isolation"), 1)), "seccomp", "a layer in force is named");
 	json_decref(j);
-	tap_is(record_signal_name(34, name, sizeof name), "SIG34", "a real-time signal has its number");
+	tap_is(record_print_signal_name(34, name, sizeof name), "SIG34", "a real-time signal has its number");
 }
 
 /* What callers and the kernel named is told, whatever bytes it has: a key that is left out breaks who reads the record. */

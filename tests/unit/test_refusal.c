@@ -60,11 +60,11 @@ int main(void)
 
 		if (!tap_ok(by == rows[i].by, "%s", rows[i].name))
 			printf("#   got: %s\n", refuser_text(by));
-		refusal_advice(&rows[i].r, by, rows[i].at, text, sizeof text);
+		refusal_print_advice(&rows[i].r, by, rows[i].at, text, sizeof text);
 		if (!tap_ok(strstr(text, rows[i].fix) != NULL, "the fix fits"))
 			printf("#   got: %s\n", text);
 	}
-	refusal_cause(&(struct refusal){ .errnum = EPERM }, REFUSER_FILTER, text, sizeof text);
+	refusal_print_cause(&(struct refusal){ .errnum = EPERM }, REFUSER_FILTER, text, sizeof text);
 	tap_is(text, "EPERM (layer: a seccomp filter that brig was started under)", "a cause is an errno by name and a layer in words");
 	for (int w = 0; w < WHERE_COUNT; w++)
 		tap_ok(where_name(w) && where_unmask_advice(w) && where_writable_advice(w),

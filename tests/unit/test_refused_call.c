@@ -127,15 +127,15 @@ static void check_words(void)
 	json_t *j = json_pack("{s[{sssnsi}{sssssi}{sssnsi}]}", "refused", "call", "ptrace", "argument", "count", 2, "call", "socket", "argument", "AF_NETLINK",
 			      "count", 1, "call", "400", "argument", "count", 1);
 
-	tap_is(refused_summary(j, 3, buf), "ptrace (2 times), socket(AF_NETLINK) and call 400", "all of them");
-	tap_is(refused_summary(j, 2, buf), "ptrace (2 times), socket(AF_NETLINK) and 1 more", "some of them");
-	tap_is(refused_summary(j, 1, buf), "ptrace (2 times) and 2 more", "one of them");
+	tap_is(refused_print_summary(j, 3, buf), "ptrace (2 times), socket(AF_NETLINK) and call 400", "all of them");
+	tap_is(refused_print_summary(j, 2, buf), "ptrace (2 times), socket(AF_NETLINK) and 1 more", "some of them");
+	tap_is(refused_print_summary(j, 1, buf), "ptrace (2 times) and 2 more", "one of them");
 	json_decref(j);
 	j = json_pack("{s[]}", "refused");
-	tap_is(refused_summary(j, 3, buf), "", "none");
+	tap_is(refused_print_summary(j, 3, buf), "", "none");
 	json_decref(j);
 	j = json_pack("{s[{s[]si}i{ssss}]}", "refused", "call", "argument", 7, 5, "call", "a\x1b[2J\n", "argument", "b\x1b");
-	tap_is(refused_summary(j, 3, buf), "?, ? and a?[2J?(b?)", "what is no record of ours does not reach the terminal");
+	tap_is(refused_print_summary(j, 3, buf), "?, ? and a?[2J?(b?)", "what is no record of ours does not reach the terminal");
 	json_decref(j);
 }
 

@@ -108,7 +108,7 @@ static void check_self(void)
 	struct mcp        m = { .settings = &s };
 	settings_init(&s);
 	s.timeout_ms = s.max_timeout_ms = s.yield_after_ms = 86399999;
-	json_t *text = self_instructions(&m), *old = self_info(REVISION_2024_11_05);
+	json_t *text = server_instructions_json(&m), *old = server_info_json(REVISION_2024_11_05);
 
 	tap_ok(json_string_length(text) > 300 && json_string_length(text) < INSTRUCTIONS_MAX - 1, "the instructions are whole and shorter than %d characters", INSTRUCTIONS_MAX);
 	tap_ok(strstr(json_string_value(text), "86399.999 s") && strstr(json_string_value(text), "network"), "they tell the limits as they are set, and that there is no network");

@@ -64,7 +64,7 @@ static int run_all_probes(struct checkup *c)
 		make_printable(f->fix);
 		verdict_add_result(&c->verdict, i, probe_rows[i].need, f->result, c->at.is_root || c->at.is_monitor);
 	}
-	verdict_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
+	verdict_print_sentence(&c->verdict, probe_rows[c->verdict.first].name, c->sentence, sizeof c->sentence);
 	return 0;
 }
 

@@ -263,7 +263,7 @@ static json_t *mounts_to_json(const struct mount_plan *plan)
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct mount_step *m = &plan->step[i];
 		json_t                  *j = json_pack("{sssoss}", "kind", mount_kind_name(m->kind), "path", json_sprintf("/%s", m->to), "flags",
-						       mount_flags_text(m, flags, sizeof flags));
+						       mount_print_flags(m, flags, sizeof flags));
 
 		if (m->kind == MOUNT_TMPFS) {
 			json_object_set_new(j, "bytes", json_integer((json_int_t)m->bytes));

@@ -4,7 +4,7 @@
  * Starting a C library costs more than everything that brig itself does for a run. So brig's entry point is early_start
  * (early/early.c), which uses no library: it sends the request to the service and passes output on. When a run is not exactly the
  * plain case, or stops being it, early.c leaves its state in `early_run` and jumps to the C library's own entry point. main() then
- * starts the run itself, or takes it up where early.c stopped (foreground_run_take_up()).
+ * starts the run itself, or takes it up where early.c stopped (foreground_run_adopt_early()).
  *
  * Where brig is linked dynamically, early.c is not used, and `connected` stays false.
  */

@@ -70,7 +70,7 @@ static size_t stdin_pending_bytes(const struct foreground_run *c)
 }
 
 /* The program reads no more. It could have written to the pipe, so no more than was taken counts. */
-static void stdin_give_back(struct foreground_run *c)
+static void stdin_seek_back_unread(struct foreground_run *c)
 {
 	int in_pipe = 0;
 
@@ -112,7 +112,7 @@ static void stdin_write(struct foreground_run *c)
 	if (n > 0)
 		c->pending_at += (size_t)n;
 	else if (n < 0 && errno != EINTR && errno != EAGAIN)
-		stdin_give_back(c); /* the program closed it, or is gone */
+		stdin_seek_back_unread(c); /* the program closed it, or is gone */
 }
 
 /* --- output --- */
@@ -272,7 +272,7 @@ static void run_poll_once(struct foreground_run *c)
 	if (fds[4].revents && has_pending)
 		stdin_write(c);
 	else if (fds[4].revents)
-		stdin_give_back(c);
+		stdin_seek_back_unread(c);
 	if (fds[5].revents)
 		stdin_read(c);
 	if (fds[0].revents)
@@ -285,7 +285,7 @@ static void foreground_run_send_request(struct foreground_run *c)
 	struct pollfd p = { .fd = c->server.sock, .events = POLLIN };
 	struct err    failure;
 
-	c->sent = run_client_ask(&c->run, c->request->message, c->request->fd, c->request->fds, &c->lost) == 0;
+	c->sent = run_client_start_request(&c->run, c->request->message, c->request->fd, c->request->fds, &c->lost) == 0;
 	if (c->sent)
 		return;
 	failure = c->lost;
@@ -297,7 +297,7 @@ static void foreground_run_send_request(struct foreground_run *c)
 
 /* --- what began early --- */
 
-static void stream_continue_early(struct stream *s, const struct early_stream *early, uint64_t keep)
+static void stream_adopt_early(struct stream *s, const struct early_stream *early, uint64_t keep)
 {
 	s->fd     = early->fd;
 	s->keep   = keep;
@@ -314,7 +314,7 @@ static void stream_write_early_rest(struct stream *s, const struct early_stream 
 		s->broken = errno;
 }
 
-void foreground_run_take_up(struct foreground_run *c, const struct early *early)
+void foreground_run_adopt_early(struct foreground_run *c, const struct early *early)
 {
 	scoped_datagram   d   = DATAGRAM_NONE;
 	struct run_client *run = &c->run;
@@ -323,8 +323,8 @@ void foreground_run_take_up(struct foreground_run *c, const struct early *early)
 	if (early->started) {
 		run->state = RUN_RUNS;
 		snprintf(run->id, sizeof run->id, "%s", early->run);
-		stream_continue_early(&run->out.stream, &early->out, early->keep);
-		stream_continue_early(&run->err.stream, &early->err, early->keep);
+		stream_adopt_early(&run->out.stream, &early->out, early->keep);
+		stream_adopt_early(&run->err.stream, &early->err, early->keep);
 		interrupt_arm(c->server.sock, run->id, c->request->session);
 	}
 	if (early->masked)
@@ -354,7 +354,7 @@ void foreground_run_wait(struct foreground_run *c)
 	while (!c->opened && !c->ended && !c->refused && c->lost.kind == ERR_NONE)
 		run_poll_once(c);
 	run_client_drain(&c->run);
-	stdin_give_back(c);
+	stdin_seek_back_unread(c);
 	interrupt_disarm();
 	fd_closep(&c->server.sock); /* a private brigd ends while we print */
 	c->files = run_files_finish(&c->moving);

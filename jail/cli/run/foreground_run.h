@@ -35,7 +35,7 @@ extern const struct run_events foreground_run_events;
 /* Takes over the server and the request's stdin_fd. c must not move. events: foreground_run_events, or others with the same owner. */
 void foreground_run_init(struct foreground_run *c, struct brigd *server, struct request *request, const struct run_events *events);
 /* Goes on with a run that began early (early.h). Call it after interrupt_install_handlers(). */
-void foreground_run_take_up(struct foreground_run *c, const struct early *early);
+void foreground_run_adopt_early(struct foreground_run *c, const struct early *early);
 void foreground_run_wait(struct foreground_run *c);
 void foreground_run_done(struct foreground_run *c);
 

@@ -99,7 +99,7 @@ static const char before[] =
 	"__cells(";
 
 /* "source" is a text or a list of its lines. */
-static json_t *cell_source_of(const json_t *cell)
+static json_t *get_cell_source(const json_t *cell)
 {
 	const json_t *source = json_object_get(cell, "source");
 	json_t       *whole;
@@ -123,14 +123,14 @@ static json_t *cell_source_of(const json_t *cell)
 }
 
 /* [[2, "print(1)"], ...]: the number of each cell, as a person counts them, and its text. NULL: one has none. */
-static json_t *notebook_code_of(const json_t *cells)
+static json_t *extract_notebook_code(const json_t *cells)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(cells); i++) {
 		const json_t *cell = json_array_get(cells, i);
 		const char   *type = json_string_value(json_object_get(cell, "cell_type"));
-		json_t       *text = type && strcmp(type, "code") == 0 ? cell_source_of(cell) : json_null();
+		json_t       *text = type && strcmp(type, "code") == 0 ? get_cell_source(cell) : json_null();
 
 		if (!text) {
 			json_decref(list);
@@ -173,7 +173,7 @@ static int read_cells(const char *path, const struct bytes *text, json_t **cells
 
 	if (!named && !(json_object_get(notebook, "nbformat") && list))
 		return 0;
-	if (!json_is_array(list) || !(*cells = notebook_code_of(list)))
+	if (!json_is_array(list) || !(*cells = extract_notebook_code(list)))
 		return err_set(e, ERR_BAD_SPEC, "%.200s: is no notebook of Jupyter, format 4: it has no list of cells", path);
 	if (strcasecmp(notebook_language(notebook), "python") != 0)
 		return err_set(e, ERR_BAD_SPEC, "%.200s: is a notebook in %.40s, and brig run runs Python", path, notebook_language(notebook));

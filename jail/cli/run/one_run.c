@@ -16,7 +16,7 @@ static int run_and_report(struct brigd *server, struct request *r, report_fn *re
 	foreground_run_init(&c, server, r, &foreground_run_events);
 	interrupt_install_handlers();
 	if (early_run.connected)
-		foreground_run_take_up(&c, &early_run);
+		foreground_run_adopt_early(&c, &early_run);
 	foreground_run_wait(&c);
 	status = report(&c);
 	foreground_run_done(&c);
@@ -45,7 +45,7 @@ int one_run_report_failure(struct request *r, const struct err *why, report_fn *
 }
 
 /* Privilege is dropped before any data from the program, which is hostile, or from brigd arrives. */
-int one_run_carry_out(struct request *r, report_fn *report)
+int one_run_connect_and_run(struct request *r, report_fn *report)
 {
 	struct brigd server = BRIGD_NONE;
 	struct err   e;
@@ -109,7 +109,7 @@ static int one_run_main_with_request(struct request *r, int argc, char **argv, c
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
 		return way->report ? one_run_report_failure(r, &e, way->report)
 				   : command_print_error(argv[0], &e, STATUS_USAGE);
-	return way->carry_out ? way->carry_out(r, argv[0]) : one_run_carry_out(r, way->report);
+	return way->carry_out ? way->carry_out(r, argv[0]) : one_run_connect_and_run(r, way->report);
 }
 
 int one_run_main(int argc, char **argv, const struct one_run_way *way)

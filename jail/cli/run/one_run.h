@@ -12,7 +12,7 @@ struct one_run_way {
 	struct command_help help;
 	int               (*take)(struct request *, char **words, int n, struct err *); /* makes the message */
 	report_fn          *report;
-	int               (*carry_out)(struct request *, const char *command); /* instead of one_run_carry_out(); NULL: that */
+	int               (*carry_out)(struct request *, const char *command); /* instead of one_run_connect_and_run(); NULL: that */
 };
 
 /* Returns brig's exit status, as all functions below. */
@@ -22,7 +22,7 @@ int one_run_main(int argc, char **argv, const struct one_run_way *way);
 must_use int one_run_connect(struct brigd *server, const struct request *r, struct err *e);
 
 /* Connects, drops privilege, carries the request out, and calls report(). */
-int one_run_carry_out(struct request *r, report_fn *report);
+int one_run_connect_and_run(struct request *r, report_fn *report);
 
 /* Calls report() for a request that was never sent. */
 int one_run_report_failure(struct request *r, const struct err *why, report_fn *report);

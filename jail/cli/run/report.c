@@ -32,7 +32,7 @@ enum { STATUS_SIGINT = 130, STATUS_SIGPIPE = 141, STATUS_NO_EXEC = 126, STATUS_N
 /* --- the record --- */
 
 /* A record of a run of which only the reason for its end is known. */
-static json_t *bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
+static json_t *make_bare_record(const struct request *r, const char *run, enum exit_reason reason, const struct err *why)
 {
 	struct run_result result = RUN_RESULT_NONE;
 	struct record     record = { .profile = r->profile, .result = &result };
@@ -69,7 +69,7 @@ static const struct {
 /* clang-format on */
 
 /* brigd's message, after the option that the user wrote for the key it is about. */
-static json_t *record_of_refusal(const struct foreground_run *c)
+static json_t *make_record_of_refusal(const struct foreground_run *c)
 {
 	const json_t *error = json_object_get(c->refused, "error");
 	const json_t *field = json_object_get(error, "field"), *wait = json_object_get(error, "retry_after_ms");
@@ -85,10 +85,10 @@ static json_t *record_of_refusal(const struct foreground_run *c)
 		if (strcmp(denial_code_name(refusals[i].code), code) != 0)
 			continue;
 		err_set(&e, refusals[i].kind, "%s%s%s%s", name, !*name ? "" : refusals[i].code == DENIAL_above_ceiling ? " " : ": ", json_string_value(json_object_get(error, "message")), later);
-		return bare_record(c->request, "", refusals[i].reason, &e);
+		return make_bare_record(c->request, "", refusals[i].reason, &e);
 	}
 	err_set(&e, ERR_BROKEN, "brigd refused without a reason");
-	return bare_record(c->request, "", EXIT_setup_failed, &e);
+	return make_bare_record(c->request, "", EXIT_setup_failed, &e);
 }
 
 json_t *report_make_record(const struct foreground_run *c)
@@ -96,12 +96,12 @@ json_t *report_make_record(const struct foreground_run *c)
 	json_t *record;
 
 	if (c->refused)
-		return record_of_refusal(c);
+		return make_record_of_refusal(c);
 	if (!c->ended && !c->sent)
-		return bare_record(c->request, "", EXIT_denied, &c->lost);
-	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : bare_record(c->request, c->run.id, EXIT_cancelled, &c->lost);
+		return make_bare_record(c->request, "", EXIT_denied, &c->lost);
+	record = c->ended ? json_incref(json_object_get(c->ended, "record")) : make_bare_record(c->request, c->run.id, EXIT_cancelled, &c->lost);
 	if (c->run.state == RUN_RUNS)
-		run_client_add_figures(&c->run, record);
+		run_client_add_byte_counts(&c->run, record);
 	if (c->files)
 		json_object_set(record, "files", c->files);
 	return record;
@@ -123,7 +123,7 @@ static json_t *output_to_json(const struct stream *s)
 static int write_json_line(int to, const json_t *object)
 {
 	size_t len  = 0;
-	char  *text = exact_dump(object, JSON_INDENT(2), &len);
+	char  *text = json_dump_exact(object, JSON_INDENT(2), &len);
 	int    r;
 
 	if (text)
@@ -320,7 +320,7 @@ void report_print_ending(const struct foreground_run *c, const json_t *record)
 		return; /* brig run ... | head: like other commands, brig ends without a message */
 	if (broken)
 		fprintf(stderr, "brig: the output cannot be %s: %s\n", c->run.out.stream.unread || c->run.err.stream.unread ? "read" : "written", strerror(broken));
-	if (*summary_error_text(record, why, sizeof why) && c->run.state == RUN_WAITS) {
+	if (*summary_copy_error_text(record, why, sizeof why) && c->run.state == RUN_WAITS) {
 		print_refusal(c, record, why);
 	} else if (!c->request->quiet && (!has_reason || reason != EXIT_exited ||
 					  json_is_true(json_object_get(record, "truncated")) || c->request->verbose)) {

@@ -269,7 +269,7 @@ static int open_program_or_stdin(const char *path)
  * As with python3 on the host, a pipe, a socket or a file is the program's input. A terminal is not, because a program that
  * reads its input would wait for keys; nor is a device like /dev/null.
  */
-void request_use_own_stdin(struct request *r)
+void request_use_inherited_stdin(struct request *r)
 {
 	struct stat st;
 	off_t       at;
@@ -525,7 +525,7 @@ int request_set_program(struct request *r, const char *path, char **words, int n
 
 int request_set_command(struct request *r, char **words, int n, struct err *e)
 {
-	request_use_own_stdin(r);
+	request_use_inherited_stdin(r);
 	r->program = words[0];
 	r->message = json_pack("{ss}", "op", "exec");
 	if (put_argv(r, "argv", words, n, e) < 0)

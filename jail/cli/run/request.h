@@ -84,7 +84,7 @@ must_use int request_set_open(struct request *r, struct err *e);
 /* A command at a terminal of this size, in a session. Replaces the message that is there, and closes its descriptors. */
 must_use int request_set_terminal_command(struct request *r, const char *session, char *const *words, int n, uint64_t rows, uint64_t columns, struct err *e);
 /* Gives the program brig's own standard input if there is no --stdin, and it is a pipe, a socket or a file. */
-void         request_use_own_stdin(struct request *r);
+void         request_use_inherited_stdin(struct request *r);
 
 /* A key of the message as the user wrote it: "limits.pids" -> "--pids", "ro[0]" -> "--ro DIR"; "" if the command line has no name for it. */
 char *request_field_to_option(const struct request *r, const char *field, char *buf, size_t len);

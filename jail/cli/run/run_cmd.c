@@ -16,7 +16,7 @@ static int run_set_program(struct request *r, char **words, int n, struct err *e
 	if (is_stdin && r->stdin_path && strcmp(r->stdin_path, "-") == 0)
 		return err_set(e, ERR_BAD_SPEC, "stdin cannot be both the program (-) and its input (--stdin -)");
 	if (!is_stdin)
-		request_use_own_stdin(r);
+		request_use_inherited_stdin(r);
 	return request_set_program(r, has_file ? words[0] : NULL, words + has_file, n - has_file, e);
 }
 

@@ -101,7 +101,7 @@ static int check_put(const struct request *r, const char *text, struct err *e)
 		return err_set(e, ERR_BAD_SPEC, "%s%s: is neither a file nor a directory", put, text);
 	if (!p.second)
 		return err_set(e, ERR_BAD_SPEC, "%s%s: has no name of its own; write %s%s:NAME", put, text, put, text);
-	fault = file_name_fault(p.second, strlen(p.second));
+	fault = file_name_find_fault(p.second, strlen(p.second));
 	return fault ? err_set(e, ERR_BAD_SPEC, "%s%.60s: the name %.60s %s", put, text, p.second, fault) : 0;
 }
 
@@ -163,7 +163,7 @@ struct giver {
 };
 
 /* All bytes of a file that is small: the size that one of /proc or /sys reports is not the size that is read. NULL: it is large, or memory is short. */
-static char *read_small(int fd, off_t size, size_t *len)
+static char *read_small_file(int fd, off_t size, size_t *len)
 {
 	char   *bytes = size < SMALL ? malloc(SMALL) : NULL;
 	ssize_t n     = 1;
@@ -188,7 +188,7 @@ static int send_file(const struct giver *g, int dir, const char *path, const cha
 		fprintf(stderr, "brig: %s%s: %m\n", g->option, name);
 		return -1;
 	}
-	small = read_small(fd, st.st_size, &len);
+	small = read_small_file(fd, st.st_size, &len);
 	if (file_stream_write_header(g->sock, st.st_mode & 0111 ? FILE_EXECUTABLE : FILE_REGULAR, name, small ? len : (uint64_t)st.st_size) < 0) {
 		free(small);
 		return -1;
@@ -562,7 +562,7 @@ static _Noreturn void files_process_main(const struct request *r, int sock, int 
 	signal(SIGTERM, SIG_IGN);
 	if (send_files(r, sock) == 0 && send_patterns(r, NULL, sock) == 0)
 		receive_files(&t, sock);
-	text = exact_dump(t.rows, 0, &len);
+	text = json_dump_exact(t.rows, 0, &len);
 	if (text)
 		(void)!file_write_all(rows, text, len);
 	_exit(EXIT_SUCCESS);

@@ -26,7 +26,7 @@ static bool is_killed_by_filter(const json_t *record)
  * The C library asks netlink for the interfaces when it resolves a name, so a refusal of that alone means that the program wanted to connect. What
  * there is to know is that it has no network.
  */
-static bool call_wanted_network(const json_t *record)
+static bool refused_call_wanted_network(const json_t *record)
 {
 	const json_t *list = json_object_get(record, "refused"), *row = json_array_get(list, 0);
 	const char   *call = json_string_value(json_object_get(row, "call")), *argument = json_string_value(json_object_get(row, "argument"));
@@ -40,14 +40,14 @@ void why_print_line(const struct foreground_run *c, const json_t *record)
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
 	char        words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
-	if (*network_summary(record, NAMED_MAX, hosts))
+	if (*network_print_summary(record, NAMED_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; brig %s --why lists all\n", hosts, op ? op : "run");
-	if (!is_killed_by_filter(record) && call_wanted_network(record)) {
+	if (!is_killed_by_filter(record) && refused_call_wanted_network(record)) {
 		fputs("brig: this run has no network: its localhost is the jail itself, where only servers that the program has started can be reached; "
 		      "--net HOST lets it reach a host outside\n", stderr);
 		return;
 	}
-	refused_summary(record, NAMED_MAX, words);
+	refused_print_summary(record, NAMED_MAX, words);
 	if (!*words && !is_killed_by_filter(record))
 		return;
 	fprintf(stderr, "brig: %s%s%s", is_killed_by_filter(record) ? "the jail ends with SIGSYS a program that calls by a foreign ABI" : "",
@@ -163,7 +163,7 @@ static void print_call(const struct reading *r, const json_t *row)
 
 	snprintf(errnum, sizeof errnum, "%s", answer ? answer : "?");
 	text_make_plain(errnum);
-	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_call_summary(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
+	fprintf(stderr, "  %s: %" JSON_INTEGER_FORMAT " %s, answered with %s\n", refused_call_print_summary(row, words, sizeof words), count, count == 1 ? "time" : "times", errnum);
 	print_verdict(r, row);
 }
 
@@ -221,7 +221,7 @@ static void print_network(const json_t *record)
 
 	if (!json_is_object(json_object_get(record, "network")))
 		return;
-	if (*network_summary(record, HOSTS_MAX, hosts))
+	if (*network_print_summary(record, HOSTS_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; where it says not_allowed, --net HOST or network.allow of the profile allows it\n", hosts);
 	else
 		fputs("brig: no host was refused or failed\n", stderr);

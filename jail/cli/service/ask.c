@@ -32,7 +32,7 @@ int ask_connect(struct brigd *ret, struct err *e)
 }
 
 /* Rows of runs have the key program only on a connection whose hello had a version. */
-json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
+json_t *ask_exchange_on_connection(struct brigd *server, json_t *request, struct err *e)
 {
 	const char  *op       = json_string_value(json_object_get(request, "op"));
 	scoped_json *hello    = op && strcmp(op, request_name(REQUEST_list)) == 0 ? protocol_hello_request() : NULL;
@@ -47,13 +47,13 @@ json_t *ask_on_connection(struct brigd *server, json_t *request, struct err *e)
 	return reply;
 }
 
-json_t *ask_service(json_t *request, struct err *e)
+json_t *ask_connect_and_exchange(json_t *request, struct err *e)
 {
 	struct brigd server = BRIGD_NONE;
 	json_t      *reply  = NULL;
 
 	if (ask_connect(&server, e) == 0)
-		reply = ask_on_connection(&server, request, e);
+		reply = ask_exchange_on_connection(&server, request, e);
 	else
 		json_decref(request);
 	(void)brigd_close(&server);
@@ -82,7 +82,7 @@ void ask_print_json(json_t *reply)
 {
 	json_object_del(reply, "reply");
 	json_object_del(reply, "tag");
-	ascii_dump(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), ask_write_bytes, stdout);
+	json_dump_ascii(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(12), ask_write_bytes, stdout);
 	putchar('\n');
 }
 
@@ -96,7 +96,7 @@ int ask_and_print(int argc, char **argv, const char *line, const char *what, con
 
 	if (ask_parse_options(&a, argc, argv, 0, line, what, &status) < 0)
 		return status;
-	reply = ask_service(json_pack("{ss}", "op", op), &e);
+	reply = ask_connect_and_exchange(json_pack("{ss}", "op", op), &e);
 	if (!reply)
 		return command_print_error(argv[0], &e, STATUS_FAILED);
 	if (a.json)

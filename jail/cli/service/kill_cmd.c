@@ -66,10 +66,10 @@ static const char *complete_run_id(const json_t *list, const char *word, struct 
 
 static json_t *kill_one_run(struct brigd *server, const char *word, struct err *e)
 {
-	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
+	json_t     *list = strlen(word) < RUN_ID_LEN && *word ? ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL, *reply;
 	const char *id   = list ? complete_run_id(list, word, e) : word;
 
-	reply = id ? ask_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
+	reply = id ? ask_exchange_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
 	json_decref(list);
 	return reply;
 }
@@ -87,7 +87,7 @@ static bool kill_listed_runs(struct brigd *server, const struct killing *k, cons
 	for (size_t i = 0; i < json_array_size(runs); i++) {
 		const json_t *run   = json_array_get(runs, i);
 		const char   *id    = json_string_value(json_object_get(run, "run"));
-		json_t       *reply = is_run_of_user(k, run) ? ask_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
+		json_t       *reply = is_run_of_user(k, run) ? ask_exchange_on_connection(server, cancel_request_to_json(id, NULL), e) : NULL;
 
 		if (reply)
 			json_array_append_new(replies, reply);
@@ -106,7 +106,7 @@ static json_t *kill_all_runs(struct brigd *server, const struct killing *k, stru
 
 	do {
 		before = json_array_size(replies);
-		list   = ask_on_connection(server, json_pack("{ss}", "op", "list"), e);
+		list   = ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e);
 		if (!list || !kill_listed_runs(server, k, json_object_get(list, "runs"), replies, e)) {
 			json_decref(list);
 			json_decref(replies);

@@ -104,10 +104,10 @@ static void top_figures_free(struct figures *f)
 	*f = (struct figures){ 0 };
 }
 
-static int top_figures_ask(struct figures *f, struct brigd *server, struct err *e)
+static int top_figures_exchange(struct figures *f, struct brigd *server, struct err *e)
 {
-	f->stats = ask_on_connection(server, json_pack("{ss}", "op", "stats"), e);
-	f->list  = f->stats ? ask_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL;
+	f->stats = ask_exchange_on_connection(server, json_pack("{ss}", "op", "stats"), e);
+	f->list  = f->stats ? ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e) : NULL;
 	return f->list ? 0 : -1;
 }
 
@@ -158,7 +158,7 @@ static int show_live_pages(struct brigd *server, int ms, struct err *e)
 		return -1;
 	do {
 		top_figures_free(&f);
-		r = top_figures_ask(&f, server, e);
+		r = top_figures_exchange(&f, server, e);
 		if (r == 0)
 			draw_page(&f);
 	} while (r == 0 && wait_for_next_page(&f, ms));
@@ -170,7 +170,7 @@ static int show_live_pages(struct brigd *server, int ms, struct err *e)
 static int show_one_page(struct brigd *server, bool json, struct err *e)
 {
 	struct figures f = { 0 };
-	int            r = top_figures_ask(&f, server, e);
+	int            r = top_figures_exchange(&f, server, e);
 
 	if (r == 0 && json) {
 		json_object_del(f.list, "reply");

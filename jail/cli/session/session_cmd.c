@@ -16,7 +16,7 @@ struct exchange {
 	void      (*print)(const json_t *reply);                                /* without --json; NULL: prints nothing */
 };
 
-static int exchange_main(int argc, char **argv, const struct exchange *x)
+static int run_exchange_command(int argc, char **argv, const struct exchange *x)
 {
 	struct brigd server = BRIGD_NONE;
 	struct ask   a      = { 0 };
@@ -40,16 +40,16 @@ static int exchange_main(int argc, char **argv, const struct exchange *x)
 	return STATUS_OK;
 }
 
-static json_t *ask_close(struct brigd *server, const char *session, struct err *e)
+static json_t *exchange_close_request(struct brigd *server, const char *session, struct err *e)
 {
-	return ask_on_connection(server, json_pack("{ss ss}", "op", "close", "session", session), e);
+	return ask_exchange_on_connection(server, json_pack("{ss ss}", "op", "close", "session", session), e);
 }
 
 static const struct exchange close_exchange = {
 	.line  = "brig session close [--json] SESSION",
 	.what  = "Close a session: everything in it ends, and its files are gone.",
 	.words = 1,
-	.ask   = ask_close,
+	.ask   = exchange_close_request,
 };
 
 /* --- interrupt --- */
@@ -74,7 +74,7 @@ static const json_t *find_session(const json_t *list, const char *word)
 
 static json_t *interrupt_run(struct brigd *server, const char *run, struct err *e)
 {
-	return ask_on_connection(server, json_pack("{ss ss}", "op", "interrupt", "run", run), e);
+	return ask_exchange_on_connection(server, json_pack("{ss ss}", "op", "interrupt", "run", run), e);
 }
 
 /* Interrupts every call of a session. A call that has ended meanwhile is no error. Returns the last reply. */
@@ -95,9 +95,9 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 	return last;
 }
 
-static json_t *ask_interrupt(struct brigd *server, const char *word, struct err *e)
+static json_t *exchange_interrupt_request(struct brigd *server, const char *word, struct err *e)
 {
-	json_t       *list    = ask_on_connection(server, json_pack("{ss}", "op", "list"), e), *reply;
+	json_t       *list    = ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e), *reply;
 	const json_t *session = find_session(list, word);
 
 	if (!list)
@@ -111,12 +111,12 @@ static const struct exchange interrupt_exchange = {
 	.line  = "brig session interrupt [--json] SESSION|RUN",
 	.what  = "Interrupt the calls that are under way in a session, or one of them by its id, as Ctrl-C does.",
 	.words = 1,
-	.ask   = ask_interrupt,
+	.ask   = exchange_interrupt_request,
 };
 
 /* --- list --- */
 
-static double row_seconds(const json_t *row, const char *key)
+static double get_row_seconds(const json_t *row, const char *key)
 {
 	return (double)ask_reply_integer(row, key) / 1000;
 }
@@ -125,12 +125,12 @@ static void print_session(const json_t *row)
 {
 	char          id[RUN_ID_LEN + 1], name[PROTOCOL_NAME_MAX + 1], profile[64], context[PROTOCOL_NAME_MAX + 1];
 	const json_t *contexts = json_object_get(row, "contexts"), *running = json_object_get(row, "running");
-	double        idle = row_seconds(row, "idle_left_ms"), lifetime = row_seconds(row, "lifetime_left_ms");
+	double        idle = get_row_seconds(row, "idle_left_ms"), lifetime = get_row_seconds(row, "lifetime_left_ms");
 
 	ask_copy_plain_text(json_object_get(row, "name"), name, sizeof name);
 	printf("%-*s %-12s ", RUN_ID_LEN, ask_copy_plain_text(json_object_get(row, "session"), id, sizeof id), *name ? name : "-");
 	printf("%-12s ", ask_copy_plain_text(json_object_get(row, "profile"), profile, sizeof profile));
-	printf("%8.1f %8.1f %8.1f ", row_seconds(row, "age_ms"), row_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
+	printf("%8.1f %8.1f %8.1f ", get_row_seconds(row, "age_ms"), get_row_seconds(row, "idle_ms"), idle < lifetime ? idle : lifetime);
 	printf("%6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %7zu ", ask_reply_integer(row, "uid"), ask_reply_integer(row, "calls"), json_array_size(running));
 	for (size_t i = 0; i < json_array_size(contexts); i++)
 		printf("%s%s", i ? "," : "", ask_copy_plain_text(json_array_get(contexts, i), context, sizeof context));
@@ -148,9 +148,9 @@ static void print_sessions(const json_t *reply)
 }
 
 /* Removes the runs from the reply; brig ps prints them. */
-static json_t *ask_sessions(struct brigd *server, const char *word, struct err *e)
+static json_t *exchange_session_lists(struct brigd *server, const char *word, struct err *e)
 {
-	json_t *reply = ask_on_connection(server, json_pack("{ss}", "op", "list"), e);
+	json_t *reply = ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e);
 
 	(void)word;
 	json_object_del(reply, "runs");
@@ -163,7 +163,7 @@ static json_t *ask_sessions(struct brigd *server, const char *word, struct err *
 static const struct exchange list_exchange = {
 	.line  = "brig session list [--json]",
 	.what  = "List your sessions in the service; root sees those of all users.",
-	.ask   = ask_sessions,
+	.ask   = exchange_session_lists,
 	.print = print_sessions,
 };
 
@@ -217,5 +217,5 @@ int session_main(int argc, char **argv)
 		return command_print_error("session", &e, STATUS_USAGE);
 	}
 	argv[1] = (char *)v->called;
-	return v->way ? one_run_main(argc - 1, argv + 1, v->way) : exchange_main(argc - 1, argv + 1, v->exchange);
+	return v->way ? one_run_main(argc - 1, argv + 1, v->way) : run_exchange_command(argc - 1, argv + 1, v->exchange);
 }

@@ -71,7 +71,7 @@ static void print_file_name(const json_t *name)
 	if (text_is_plain(text) && *text != '"')
 		fputs(text, stdout);
 	else
-		ascii_dump(name, JSON_ENCODE_ANY, ask_write_bytes, stdout);
+		json_dump_ascii(name, JSON_ENCODE_ANY, ask_write_bytes, stdout);
 	putchar('\n');
 }
 

@@ -23,7 +23,7 @@ static void shell_send_request(struct shell *s)
 {
 	struct request *r = s->c.request;
 
-	if (run_client_ask(&s->c.run, r->message, r->fd, r->fds, &s->c.lost) == 0)
+	if (run_client_start_request(&s->c.run, r->message, r->fd, r->fds, &s->c.lost) == 0)
 		s->c.sent = true;
 }
 
@@ -108,7 +108,7 @@ static void shell_on_session_opened(void *owner, const json_t *event)
 	shell_start_command(s);
 }
 
-static bool next_shell_is_tried(const struct shell *s, const json_t *event)
+static bool shell_should_try_next(const struct shell *s, const json_t *event)
 {
 	const char *error = json_string_value(json_object_get(event, "exec_error"));
 
@@ -124,7 +124,7 @@ static void shell_on_ended(void *owner, const json_t *event)
 		if (s->c.ended)
 			return;
 	}
-	if (!s->is_own_over && next_shell_is_tried(s, event)) {
+	if (!s->is_own_over && shell_should_try_next(s, event)) {
 		s->next++;
 		shell_start_command(s);
 		return;
@@ -145,7 +145,7 @@ static const struct run_events events_of_shell = {
 /* --- keys --- */
 
 /* True at the third Ctrl-] in a row within a second. One or two are passed on: the program may use the key. */
-static bool keys_ask_to_leave(struct shell *s, const char *text, size_t len)
+static bool keys_end_in_leave_sequence(struct shell *s, const char *text, size_t len)
 {
 	double now = clock_ms(CLOCK_MONOTONIC);
 
@@ -171,7 +171,7 @@ static void shell_read_keys(struct shell *s)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n <= 0 || keys_ask_to_leave(s, text, (size_t)n)) { /* the terminal has gone */
+	if (n <= 0 || keys_end_in_leave_sequence(s, text, (size_t)n)) { /* the terminal has gone */
 		shell_leave(s);
 		return;
 	}

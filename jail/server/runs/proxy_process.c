@@ -21,7 +21,7 @@
 static int find_host_ids(struct id_range *ret, bool *is_one, struct err *e)
 {
 	struct rootless r = { .kind = ROOTLESS_NONE };
-	int             is_root = privilege_is_root();
+	int             is_root = privilege_check_is_root();
 
 	*is_one = false;
 	if (is_root > 0)

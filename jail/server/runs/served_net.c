@@ -88,7 +88,7 @@ static void served_net_on_listeners(void *owner)
 }
 
 /* False: there is no brig-proxy, or the loop is full. */
-static bool wait_for_listeners(struct served_net *n, int sock)
+static bool add_listeners_source(struct served_net *n, int sock)
 {
 	struct err ignored;
 
@@ -120,7 +120,7 @@ void served_net_start(struct served_net *ret, struct loop *loop, const struct ba
 	if (request->rules && has_pair)
 		ret->proxy = backend->proxy(backend->self, request->profile, request->config);
 	if (request->rules)
-		served_net_set_state(ret, has_pair && wait_for_listeners(ret, pair[0]) ? SERVED_NET_AWAITS_USE
+		served_net_set_state(ret, has_pair && add_listeners_source(ret, pair[0]) ? SERVED_NET_AWAITS_USE
 										       : SERVED_NET_LOST);
 	if (!has_pair)
 		return;

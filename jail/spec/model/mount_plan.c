@@ -102,7 +102,7 @@ const char *mount_kind_name(enum mount_kind kind)
 	return names[kind];
 }
 
-char *mount_flags_text(const struct mount_step *step, char *buf, size_t len)
+char *mount_print_flags(const struct mount_step *step, char *buf, size_t len)
 {
 	snprintf(buf, len, "%snosuid%s%s", step->flags & MF_RO ? "ro," : "", step->flags & MF_NODEV ? ",nodev" : "",
 		 step->flags & MF_NOEXEC ? ",noexec" : "");
@@ -116,7 +116,7 @@ void mount_plan_print(const struct mount_plan *plan, FILE *out)
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct mount_step *m = &plan->step[i];
 
-		fprintf(out, "  %-7s /%-20s %s", mount_kind_name(m->kind), m->to, mount_flags_text(m, flags, sizeof flags));
+		fprintf(out, "  %-7s /%-20s %s", mount_kind_name(m->kind), m->to, mount_print_flags(m, flags, sizeof flags));
 		if (m->kind == MOUNT_TMPFS)
 			fprintf(out, ",size=%s,inodes=%" PRIu64, text_from_size(m->bytes, size, sizeof size), m->inodes);
 		if (m->kind == MOUNT_PROC)

@@ -76,4 +76,4 @@ static inline uint64_t mount_step_attrs(const struct mount_step *m)
 }
 
 /* "ro,nosuid,nodev,noexec" */
-char *mount_flags_text(const struct mount_step *step, char *buf, size_t len);
+char *mount_print_flags(const struct mount_step *step, char *buf, size_t len);

@@ -53,7 +53,7 @@ static int parse_mask(struct policy_parser *p, uint32_t *mask)
 	return 0;
 }
 
-static int parse_test_has_no(struct policy_parser *p, struct policy_test *ret)
+static int parse_has_no_test(struct policy_parser *p, struct policy_test *ret)
 {
 	struct values v;
 
@@ -92,7 +92,7 @@ static int parse_test(struct policy_parser *p, struct policy_test *ret)
 	if (!word || !begins_with(word, "arg") || word[3] < '0' || word[3] > '5' || word[4])
 		return policy_err(p, "expected arg0 to arg5 after \"if\" and \"and\"");
 	*ret = (struct policy_test){ .arg = (unsigned)(word[3] - '0') };
-	return policy_accept_word(p, "has") ? parse_test_has_no(p, ret) : parse_test_in(p, ret);
+	return policy_accept_word(p, "has") ? parse_has_no_test(p, ret) : parse_test_in(p, ret);
 }
 
 /* "if TEST and TEST"; n stays 0 when there is none. */

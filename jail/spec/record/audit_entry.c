@@ -223,7 +223,7 @@ static json_t *signal_to_json(const struct audit_row *row, const void *at)
 	int  signal = *(const int *)at;
 
 	(void)row;
-	return signal > 0 ? json_string(record_signal_name(signal, name, sizeof name)) : json_null();
+	return signal > 0 ? json_string(record_print_signal_name(signal, name, sizeof name)) : json_null();
 }
 
 static json_t *status_to_json(const struct audit_row *row, const void *at)
@@ -272,14 +272,14 @@ static json_t *limits_to_audit_json(const struct audit_row *row, const void *at)
 
 /* --- JSON becomes an entry --- */
 
-static int err_row_is_not(const struct audit_row *row, const char *what, struct err *e)
+static int set_row_type_error(const struct audit_row *row, const char *what, struct err *e)
 {
 	return err_set(e, ERR_BAD_SPEC, "%s: not %s", row->name, what);
 }
 
 static int time_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
-	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : err_row_is_not(row, "a time", e);
+	return json_is_string(v) && moment_parse(json_string_value(v), at) == 0 ? 0 : set_row_type_error(row, "a time", e);
 }
 
 static int text_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
@@ -295,7 +295,7 @@ static int reason_from_json(const struct audit_row *row, const json_t *v, void *
 	enum exit_reason reason;
 
 	if (!json_is_string(v) || !exit_reason_find(json_string_value(v), &reason))
-		return err_row_is_not(row, "an exit reason", e);
+		return set_row_type_error(row, "an exit reason", e);
 	*(int *)at = (int)reason;
 	return 0;
 }
@@ -307,11 +307,11 @@ static int signal_from_json(const struct audit_row *row, const json_t *v, void *
 	char name[16];
 
 	for (int i = 1; i <= SIGNALS && json_is_string(v); i++)
-		if (strcmp(record_signal_name(i, name, sizeof name), json_string_value(v)) == 0) {
+		if (strcmp(record_print_signal_name(i, name, sizeof name), json_string_value(v)) == 0) {
 			*(int *)at = i;
 			return 0;
 		}
-	return err_row_is_not(row, "a signal", e);
+	return set_row_type_error(row, "a signal", e);
 }
 
 static int status_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
@@ -319,7 +319,7 @@ static int status_from_json(const struct audit_row *row, const json_t *v, void *
 	json_int_t status = json_integer_value(v);
 
 	if (!json_is_integer(v) || status < 0 || status > INT32_MAX)
-		return err_row_is_not(row, "an exit status", e);
+		return set_row_type_error(row, "an exit status", e);
 	*(int *)at = (int)status;
 	return 0;
 }
@@ -327,7 +327,7 @@ static int status_from_json(const struct audit_row *row, const json_t *v, void *
 static int count_from_json(const struct audit_row *row, const json_t *v, void *at, struct err *e)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		return err_row_is_not(row, "a whole number", e);
+		return set_row_type_error(row, "a whole number", e);
 	*(int64_t *)at = json_integer_value(v);
 	return 0;
 }
@@ -337,7 +337,7 @@ static int ms_from_json(const struct audit_row *row, const json_t *v, void *at, 
 	double ms = json_number_value(v);
 
 	if (!json_is_number(v) || !(ms >= 0 && ms <= MS_MAX))
-		return err_row_is_not(row, "milliseconds", e);
+		return set_row_type_error(row, "milliseconds", e);
 	*(double *)at = ms;
 	return 0;
 }
@@ -352,7 +352,7 @@ static int limit_from_json(const struct audit_row *row, const struct field *f, c
 		return 0;
 	}
 	if (f->type == FIELD_MILLI || !json_is_integer(v) || json_integer_value(v) < 0)
-		return err_row_is_not(row, "limits", e);
+		return set_row_type_error(row, "limits", e);
 	*ret = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -364,13 +364,13 @@ static int limits_from_json(const struct audit_row *row, const json_t *v, void *
 	json_t              *value;
 
 	if (!json_is_object(v))
-		return err_row_is_not(row, "limits", e);
+		return set_row_type_error(row, "limits", e);
 	json_object_foreach((json_t *)v, key, value)
 	{
 		const struct field *f = field_find(limits_fields, key);
 
 		if (!f)
-			return err_row_is_not(row, "limits", e);
+			return set_row_type_error(row, "limits", e);
 		if (limit_from_json(row, f, value, (uint64_t *)((char *)&limits->value + f->offset), e) < 0)
 			return -1;
 		limits->given |= 1ull << (f - limits_fields);
@@ -479,7 +479,7 @@ size_t audit_json_to_line(const json_t *json, char line[AUDIT_LINE_MAX + 1])
 {
 	struct bounded_text r = { line, 0, AUDIT_LINE_MAX, false };
 
-	if (ascii_dump(json, DUMP, text_put_json, &r) < 0)
+	if (json_dump_ascii(json, DUMP, text_put_json, &r) < 0)
 		r.full = true;
 	text_put(&r, "\n", 1);
 	return text_end(&r);
@@ -491,7 +491,7 @@ size_t audit_value_to_text(const json_t *value, char text[AUDIT_LINE_MAX + 1])
 
 	if (json_is_string(value))
 		text_put(&r, json_string_value(value), json_string_length(value));
-	else if (!json_is_null(value) && ascii_dump(value, DUMP, text_put_json, &r) < 0)
+	else if (!json_is_null(value) && json_dump_ascii(value, DUMP, text_put_json, &r) < 0)
 		r.full = true;
 	return text_end(&r);
 }
@@ -515,7 +515,7 @@ static void text_put_word(struct bounded_text *r, const char *text)
 		return;
 	}
 	json = json_string(text);
-	if (!json || ascii_dump(json, DUMP, text_put_json, r) < 0)
+	if (!json || json_dump_ascii(json, DUMP, text_put_json, r) < 0)
 		r->full = true;
 	json_decref(json);
 }

@@ -49,7 +49,7 @@ bool verdict_can_run(const struct verdict *v)
 	return v->needed > 0 && v->missing == 0;
 }
 
-char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len)
+char *verdict_print_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len)
 {
 	if (verdict_can_run(v) && v->lost)
 		snprintf(buf, len, "The default profile can run here, without %u thing%s that root has: see degraded.", v->lost,

@@ -43,4 +43,4 @@ void verdict_add_result(struct verdict *v, size_t row, enum need need, enum resu
 bool verdict_can_run(const struct verdict *v);
 
 /* "The default profile can run here." or why it cannot; first_name may be NULL when it can. */
-char *verdict_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len);
+char *verdict_print_sentence(const struct verdict *v, const char *first_name, char *buf, size_t len);

@@ -17,7 +17,7 @@ void record_describe_refusal(const struct record *r, uint32_t i, struct record_r
 	refused_call_print(row, ret->call, ret->argument, sizeof ret->argument);
 }
 
-char *record_signal_name(int signal, char *buf, size_t len)
+char *record_print_signal_name(int signal, char *buf, size_t len)
 {
 	const char *name = sigabbrev_np(signal);
 
@@ -222,7 +222,7 @@ void record_put_json(struct json_text *t, const struct record *r)
 	PUT("rootfs", put_rootfs, r);
 	PUT("exit_reason", json_text_string, exit_reason_name(result->reason));
 	PUT("exit_code", json_text_count_or_null, run_result_exit_code(result));
-	PUT("signal", json_text_string, signal ? record_signal_name(signal, name, sizeof name) : NULL);
+	PUT("signal", json_text_string, signal ? record_print_signal_name(signal, name, sizeof name) : NULL);
 	PUT("limits_hit", put_hits, result);
 	PUT("refused", put_refused, r);
 	PUT("wall_ms", json_text_ms, f->wall_ms);

@@ -43,4 +43,4 @@ void record_put_json(struct json_text *t, const struct record *r);
 json_t *record_to_json(const struct record *r);
 
 /* "SIGSEGV"; "SIG34" for those without a name. */
-char *record_signal_name(int signal, char *buf, size_t len);
+char *record_print_signal_name(int signal, char *buf, size_t len);

@@ -126,7 +126,7 @@ static const struct {
 	{ CAP(NET_ADMIN), "CAP_NET_ADMIN" }, { CAP(SETPCAP), "CAP_SETPCAP" }, { CAP(SETFCAP), "CAP_SETFCAP" },
 };
 
-char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t len)
+char *refusal_print_cause(const struct refusal *r, enum refuser by, char *buf, size_t len)
 {
 	const char *name = strerrorname_np(r->errnum);
 
@@ -139,7 +139,7 @@ char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t 
 	return buf;
 }
 
-static void advise_kernel(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void print_kernel_advice(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	int n = r->since ? snprintf(buf, len, "boot Linux %s or newer", r->since) : snprintf(buf, len, "boot a kernel");
 
@@ -149,7 +149,7 @@ static void advise_kernel(const struct refusal *r, const struct surroundings *at
 		snprintf(buf + n, len - (size_t)n, " (this is %s)", at->kernel);
 }
 
-static void advise_caps(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void print_caps_advice(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	const char *how = wheres[at->where].caps ? wheres[at->where].caps : wheres[WHERE_PLAIN].caps;
 	const char *hole = strstr(how, "%s");
@@ -168,7 +168,7 @@ static void advise_caps(const struct refusal *r, const struct surroundings *at, 
 		     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
-static void advise_filter(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
+static void print_filter_advice(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)
 {
 	const char *how = wheres[at->where].filter ? wheres[at->where].filter : wheres[WHERE_PLAIN].filter;
 
@@ -178,12 +178,12 @@ static void advise_filter(const struct refusal *r, const struct surroundings *at
 		snprintf(buf, len, "%s", how);
 }
 
-char *refusal_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)
+char *refusal_print_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len)
 {
 	buf[0] = 0;
 	switch (by) {
 	case REFUSER_KERNEL:
-		advise_kernel(r, at, buf, len);
+		print_kernel_advice(r, at, buf, len);
 		break;
 	case REFUSER_LIMIT:
 		snprintf(buf, len, "sysctl -w %s=15000", r->limit);
@@ -192,7 +192,7 @@ char *refusal_advice(const struct refusal *r, enum refuser by, const struct surr
 		snprintf(buf, len, "sysctl -w kernel.unprivileged_userns_clone=1");
 		break;
 	case REFUSER_FILTER:
-		advise_filter(r, at, buf, len);
+		print_filter_advice(r, at, buf, len);
 		break;
 	case REFUSER_APPARMOR:
 		snprintf(buf, len, "%s", APPARMOR_FIX);
@@ -201,7 +201,7 @@ char *refusal_advice(const struct refusal *r, enum refuser by, const struct surr
 		snprintf(buf, len, "let the security module allow it: journalctl -k | grep -i denied names the rule");
 		break;
 	case REFUSER_CAPS:
-		advise_caps(r, at, buf, len);
+		print_caps_advice(r, at, buf, len);
 		break;
 	case REFUSER_CHROOT:
 		snprintf(buf, len, "start brig outside the chroot: the kernel refuses user namespaces in one");

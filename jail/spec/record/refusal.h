@@ -60,8 +60,9 @@ enum refuser  refusal_find_refuser(const struct refusal *r, const struct surroun
 const char *refuser_text(enum refuser by); /* "a seccomp filter that brig was started under" */
 
 /* "EPERM (a seccomp filter that brig was started under)"; return buf */
-char *refusal_cause(const struct refusal *r, enum refuser by, char *buf, size_t len);
-char *refusal_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf, size_t len);
+char *refusal_print_cause(const struct refusal *r, enum refuser by, char *buf, size_t len);
+char *refusal_print_advice(const struct refusal *r, enum refuser by, const struct surroundings *at, char *buf,
+			   size_t len);
 
 const char *where_name(enum where where);
 const char *where_unmask_advice(enum where where);  /* how to get a complete /proc here */

@@ -31,7 +31,7 @@ static char *copy_plain_text(const json_t *text, char *buf, size_t len)
 	return buf;
 }
 
-char *summary_error_text(const json_t *record, char *buf, size_t len)
+char *summary_copy_error_text(const json_t *record, char *buf, size_t len)
 {
 	return copy_plain_text(json_object_get(json_object_get(record, "error"), "message"), buf, len);
 }
@@ -78,7 +78,7 @@ void summary_print(const json_t *record, const char *limit, FILE *out)
 	char          error[sizeof((struct err){ 0 }.text)];
 
 	print_outcome(record, limit, out);
-	if (*summary_error_text(record, error, sizeof error))
+	if (*summary_copy_error_text(record, error, sizeof error))
 		fprintf(out, ": %s", error);
 	print_ms(record, "wall_ms", "wall", out);
 	print_ms(record, "cpu_ms", "cpu", out);

@@ -17,4 +17,4 @@ int summary_exit_status(const json_t *record);
 bool summary_get_exit_reason(const json_t *record, enum exit_reason *ret);
 
 /* The error of the record: why no program ran, or why its end is not known; "" when there is none. Returns buf. */
-char *summary_error_text(const json_t *record, char *buf, size_t len);
+char *summary_copy_error_text(const json_t *record, char *buf, size_t len);

@@ -10,7 +10,7 @@
  * This process parses data from the network and holds secrets: it must not gain privileges by an exec, and no other process of
  * the user may read its memory.
  */
-static int give_up_rights(void)
+static int lock_privileges_and_dumpable(void)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -1 : 0;
 }
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 		fputs("brig-mcp-remote is started by brig-mcp --servers; see brig-mcp(1)\n", stderr);
 		return 2;
 	}
-	if (give_up_rights() < 0) {
+	if (lock_privileges_and_dumpable() < 0) {
 		perror("prctl");
 		return 1;
 	}

@@ -68,7 +68,7 @@ static void add_capabilities(json_t *ours, enum revision revision)
 static void initialize(struct call *c)
 {
 	struct rpc_error e;
-	json_t          *result = initialize_result(c, &e);
+	json_t          *result = make_initialize_result(c, &e);
 
 	if (!result) {
 		call_answer_failure(c, &e);
@@ -80,7 +80,7 @@ static void initialize(struct call *c)
 
 static void discover(struct call *c)
 {
-	json_t *result = discover_result(c);
+	json_t *result = make_discover_result(c);
 
 	add_capabilities(json_object_get(result, "capabilities"), c->revision);
 	call_answer_result(c, result);
