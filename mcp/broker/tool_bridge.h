@@ -33,7 +33,7 @@ struct tool_bridge {
 	struct lines                         lines;
 	struct output                        out;
 	bool                                 open, writes_wait, rests; /* rests: requests are not read until the program has read its answers */
-	bool                                 goes_on;      /* begin_held_calls() is running */
+	bool                                 goes_on;      /* start_held_calls() is running */
 	TAILQ_HEAD(bridge_items, bridge_item) items;  /* every id without an answer, and answered ones until they are freed */
 	size_t                               under_way, weight;
 	double                               due;          /* calls that the rate limit lets begin now; grows with time */
