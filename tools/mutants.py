@@ -43,7 +43,7 @@ MUTANTS = [Mutant(*row) for row in (
      "{ \"hidepid\", \"invisible\" }, ", "",
      "/proc shows PID 1 of the cell", ["tests/attack/test_probes.py", "-k", "test_jail and C3"]),
     ("nested-namespaces", "jail/cell/user_ns.c",
-     "		{ \"/proc/sys/user/max_user_namespaces\", \"0\" },\n", "",
+     "		{ \"/proc/sys/user/max_user_namespaces\", \"0\", 1 },\n", "",
      "the filter alone keeps a program from making user namespaces", ["tests/attack/test_attack.py", "-k", "kernel_itself"]),
     ("root-for-a-fork", "jail/zygote/fork_server.c",
      "	return o->program_id != 0 && (o->init_id == 0 || o->init_id == o->program_id);", "	(void)o;\n	return true;",
