@@ -96,8 +96,12 @@ static char *get_child_stack(void)
 	if (!stack) {
 		at = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-		if (at == MAP_FAILED || mprotect(at + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE) < 0)
+		if (at == MAP_FAILED)
 			return NULL;
+		if (mprotect(at + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE) < 0) {
+			munmap(at, GUARD_BYTES + STACK_BYTES);
+			return NULL;
+		}
 		stack = at + GUARD_BYTES;
 	}
 #ifdef __SANITIZE_ADDRESS__

@@ -129,8 +129,7 @@ static void shell_on_ended(void *owner, const json_t *event)
 		shell_start_command(s);
 		return;
 	}
-	s->c.ended      = json_incref((json_t *)event);
-	*s->c.run.limit = 0; /* the record has the reason for the end */
+	s->c.ended = json_incref((json_t *)event);
 }
 
 static const struct run_events events_of_shell = {
@@ -323,6 +322,7 @@ void shell_run(struct shell *s)
 	fd_closep(&s->c.stdin_to);
 	s->shown.len = s->typed.len = 0; /* their descriptors are closed */
 	shell_close_own_session(s);
+	*s->c.run.limit = 0; /* the record has the reason for the end */
 	fd_closep(&s->c.server.sock);
 	raw_terminal_done();
 }
