@@ -125,7 +125,7 @@ static int import_layer(const struct import *i, int dir, const struct layout *im
 	return 0;
 }
 
-static int import_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p,
+static int import_container_image(const struct import *i, int dir, enum layout_kind kind, struct extraction *p,
 			char sha256[DIGEST_HEX + 1], struct err *e)
 {
 	struct layout *im = malloc(sizeof *im); /* a large one */
@@ -156,7 +156,7 @@ static int unpack_image_in_archive(const struct import *i, enum layout_kind kind
 	p->root = -1;
 	if (renameat(i->work->dir, "tree", i->work->dir, "image") < 0)
 		return err_sys(e, "put the image aside");
-	r = make_empty_tree(i, &again, e) < 0 ? -1 : import_image(i, image, kind, &again, sha256, e);
+	r = make_empty_tree(i, &again, e) < 0 ? -1 : import_container_image(i, image, kind, &again, sha256, e);
 	*p = again;
 	return r < 0 ? -1 : tree_remove(i->work->dir, "image", e);
 }
@@ -176,7 +176,7 @@ static int import_source(const struct import *i, int from, bool is_dir, struct e
 	char             hex[DIGEST_HEX + 1];
 
 	if (kind != LAYOUT_NONE)
-		return import_image(i, from, kind, p, sha256, e);
+		return import_container_image(i, from, kind, p, sha256, e);
 	if ((is_dir ? import_dir(i, from, p, e) : untar_apply(&archive, p, hex, e)) < 0)
 		return -1;
 	kind = is_dir ? LAYOUT_NONE : layout_kind(p->root);

@@ -336,13 +336,14 @@ int sources_load(struct sources *ret, const char *file, const char *suite, struc
 
 /* --- hiding host names --- */
 
-static void replace_all_in_place(char *text, const char *what, const char *with)
+/* Of any case. A name that is shorter than the word in its place is cut: the text never grows. */
+static void hide_host_name(char *text, const char *host)
 {
-	size_t n = strlen(what), m = strlen(with);
+	size_t      n = strlen(host), m = strlen("(mirror)");
+	const char *with = m > n ? "" : "(mirror)";
 
-	if (m > n)
-		with = "", m = 0;
-	for (char *at = text; (at = strcasestr(at, what)); at += m) {
+	m = strlen(with);
+	for (char *at = n ? text : NULL; at && (at = strcasestr(at, host)); at += m) {
 		memcpy(at, with, m);
 		memmove(at + m, at + n, strlen(at + n) + 1);
 	}
@@ -365,7 +366,7 @@ static void cut_all_between(char *text, const char *from, const char *until, siz
 void sources_hide_hosts(const struct sources *s, char *text)
 {
 	for (size_t i = 0; i < s->n_hosts; i++)
-		replace_all_in_place(text, s->hosts[i], "(mirror)");
+		hide_host_name(text, s->hosts[i]);
 	cut_all_between(text, "[IP:", "]\n", 0);
 	cut_all_between(text, "://", "/ \t\n'\"", 3);
 }

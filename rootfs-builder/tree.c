@@ -245,7 +245,7 @@ int tree_make_dir(int root, const char *path, struct err *e)
 }
 
 /* Opens the parent, after removing an entry of that name; a directory is not removed, and is an error. */
-static int open_parent_and_unlink(int root, const char *path, const char **name, struct err *e)
+static int open_parent_to_replace(int root, const char *path, const char **name, struct err *e)
 {
 	scoped_fd parent = tree_open_parent(root, path, name);
 
@@ -277,7 +277,7 @@ int tree_copy_bytes(int from, int to, uint64_t most)
 int tree_write(int root, const char *path, const void *bytes, size_t len, struct err *e)
 {
 	const char *name   = "";
-	scoped_fd   parent = open_parent_and_unlink(root, path, &name, e);
+	scoped_fd   parent = open_parent_to_replace(root, path, &name, e);
 
 	if (parent < 0)
 		return -1;
@@ -291,7 +291,7 @@ int tree_write(int root, const char *path, const void *bytes, size_t len, struct
 int tree_link(int root, const char *path, const char *target, struct err *e)
 {
 	const char *name   = "";
-	scoped_fd   parent = open_parent_and_unlink(root, path, &name, e);
+	scoped_fd   parent = open_parent_to_replace(root, path, &name, e);
 
 	if (parent < 0)
 		return -1;

@@ -17,7 +17,7 @@ static int open_runtime_dir(const char *path)
 }
 
 /* The directory nearly always exists, so open it first. */
-static int open_slot_lock_file(const char *runtime_dir, struct err *e)
+static int open_lock_file_of_slots(const char *runtime_dir, struct err *e)
 {
 	scoped_fd   dir = -1, fd = -1;
 	struct stat st;
@@ -65,7 +65,7 @@ static struct slot make_slot(const struct id_range *range, uint32_t number, int 
 int slot_take_free(const char *runtime_dir, const struct id_range *range, uint32_t first, struct slot *ret, struct err *e)
 {
 	uint32_t  slots = range->count == 1 ? SLOTS_OF_ONE_ID : id_range_slots(range);
-	scoped_fd fd    = open_slot_lock_file(runtime_dir, e);
+	scoped_fd fd    = open_lock_file_of_slots(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
@@ -86,7 +86,7 @@ int slot_take_free(const char *runtime_dir, const struct id_range *range, uint32
 int slot_take_block(const char *runtime_dir, const struct id_range *range, struct id_range *ret, struct err *e)
 {
 	uint32_t  half = id_range_slots(range) / 2, size = half < SLOTS_OF_BLOCK ? half : SLOTS_OF_BLOCK;
-	scoped_fd fd   = open_slot_lock_file(runtime_dir, e);
+	scoped_fd fd   = open_lock_file_of_slots(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;
@@ -107,7 +107,7 @@ int slot_take_block(const char *runtime_dir, const struct id_range *range, struc
 
 int slot_wait_for_number(const char *runtime_dir, uint32_t number, struct slot *ret, struct err *e)
 {
-	scoped_fd fd = open_slot_lock_file(runtime_dir, e);
+	scoped_fd fd = open_lock_file_of_slots(runtime_dir, e);
 
 	if (fd < 0)
 		return -1;

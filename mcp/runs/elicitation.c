@@ -184,7 +184,7 @@ void elicitation_apply_consents(struct execution *x, const json_t *responses)
 
 	if (*x->host) /* what is no answer is a no: the client would be asked for ever */
 		hosts_set_consent(x->mcp, x->profile, x->host,
-				  yes_form_is_accepted(json_object_get(responses, "host")));
+				  yes_form_says_yes(json_object_get(responses, "host")));
 	*x->host = 0;
 	json_object_foreach((json_t *)responses, key, response) {
 		if (sscanf(key, "tool-%" SCNu64, &number) != 1)

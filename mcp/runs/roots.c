@@ -72,7 +72,7 @@ static void roots_on_consent(struct client_request *request, struct mcp *m, cons
 {
 	struct roots *r = (struct roots *)request;
 
-	if (!response->error && yes_form_is_accepted(response->result))
+	if (!response->error && yes_form_says_yes(response->result))
 		ro_folders_replace_roots(&m->shown, &r->offered);
 	else
 		roots_log_left_out("list", "a person has not agreed");

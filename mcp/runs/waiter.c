@@ -93,7 +93,7 @@ static void visit_set_host_consent(struct visit *v, bool is_allowed)
 static void visit_on_host_consent(struct client_request *r, struct mcp *m, const struct rpc_message *response)
 {
 	(void)m;
-	visit_set_host_consent((struct visit *)r, !response->error && yes_form_is_accepted(response->result));
+	visit_set_host_consent((struct visit *)r, !response->error && yes_form_says_yes(response->result));
 }
 
 static void visit_on_host_timeout(void *owner)

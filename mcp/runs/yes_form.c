@@ -11,7 +11,7 @@ json_t *yes_form_to_json(const char *text, const char *title)
 			 "answer", choice, "required", "answer");
 }
 
-bool yes_form_is_accepted(const json_t *response)
+bool yes_form_says_yes(const json_t *response)
 {
 	const char *action = json_string_value(json_object_get(response, "action"));
 	const char *answer = json_string_value(json_object_get(json_object_get(response, "content"), "answer"));

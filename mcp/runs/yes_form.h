@@ -8,4 +8,4 @@
 /* Params of elicitation/create; the preset is no. text: plain. */
 json_t *yes_form_to_json(const char *text, const char *title);
 /* response: the result that a client sends. To decline, to cancel, and what is no answer are no. */
-bool    yes_form_is_accepted(const json_t *response);
+bool    yes_form_says_yes(const json_t *response);

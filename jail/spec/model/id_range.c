@@ -130,12 +130,13 @@ int id_range_choose(const char *subuid, const char *subgid, struct id_range *ret
 	return 0;
 }
 
-static int find_own_range(const char *file, const char *text, struct search *s, uint32_t own, struct err *e)
+/* Neither the user's own id is in it, nor an id of another user's range. */
+static int find_range_not_shared(const char *file, const char *text, struct search *s, uint32_t own_id, struct err *e)
 {
 	if (!any_line_matches(text, match_own_range, s))
 		return err_set(e, ERR_MISSING, "%s has no line for %s", file, s->user->name ? s->user->name : "this user");
-	if (range_overlaps(&s->range, own, 1))
-		return err_set(e, ERR_MISSING, "%s gives %s ids that include the user's own id %u", file, s->user->name ? s->user->name : "this user", own);
+	if (range_overlaps(&s->range, own_id, 1))
+		return err_set(e, ERR_MISSING, "%s gives %s ids that include the user's own id %u", file, s->user->name ? s->user->name : "this user", own_id);
 	return check_range_is_unshared(file, text, s, e);
 }
 
@@ -145,8 +146,8 @@ int id_range_of_user(const char *subuid, const char *subgid, const struct id_use
 	struct search u = { .user = user }, g = { .user = user };
 	uint32_t      count;
 
-	if (find_own_range("/etc/subuid", subuid, &u, user->uid, e) < 0 ||
-	    find_own_range("/etc/subgid", subgid, &g, user->gid, e) < 0)
+	if (find_range_not_shared("/etc/subuid", subuid, &u, user->uid, e) < 0 ||
+	    find_range_not_shared("/etc/subgid", subgid, &g, user->gid, e) < 0)
 		return -1;
 	count = u.range.count < g.range.count ? u.range.count : g.range.count;
 	*uids = (struct id_range){ u.range.base, count };
