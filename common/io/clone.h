@@ -18,7 +18,7 @@ pid_t clone_into_group(const struct clone_args *args, int group);
  * CLONE_VFORK). No page is copied, and none has to be copied again by a write. The child runs run(arg) on a stack of
  * its own; run() may change nothing that the caller uses, must not return, and must not wait for another process: the
  * caller would wait, too. What the child changes of the memory itself, such as PR_SET_DUMPABLE, is the caller's to
- * restore. While the memory is shared, the kernel's OOM killer never takes the child (in_vfork(), Linux 4.6), and so
+ * restore. While the memory is shared, the kernel's OOM killer never chooses the child (in_vfork(), Linux 4.6), and so
  * not the caller with it. Not for processes with threads.
  */
 pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)(void *arg), void *arg);

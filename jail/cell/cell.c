@@ -166,7 +166,10 @@ static void fill_child_build(struct cell *c, const struct cell_spec *spec)
 	build->init_fd       = c->base->init_fd;
 }
 
-/* PID 1 shares this process's memory until it becomes brig-init: it writes to a copy of what both know. */
+/*
+ * PID 1 shares this process's memory until it becomes brig-init: it writes to a copy of what both know. No other process
+ * may be in the cell's groups meanwhile: the kernel would end this one with PID 1 for memory.oom.group.
+ */
 static void build_cell_on_own_stack(void *arg)
 {
 	struct child_ctx own = *(const struct child_ctx *)arg;
@@ -182,7 +185,14 @@ static int clone_init_into_cgroup(struct cell *c, struct err *e)
 		.exit_signal = SIGCHLD,
 	};
 
-	c->pid = clone_sharing_memory(&args, cg_clone_fd(&c->group), build_cell_on_own_stack, &c->child);
+	/* What --ro shows may be of a server that no longer answers: such a mount must not hold this process. */
+	if (c->child.build.shown_fd[0] < 0) {
+		c->pid = clone_sharing_memory(&args, cg_clone_fd(&c->group), build_cell_on_own_stack, &c->child);
+	} else {
+		c->pid = clone_into_group(&args, cg_clone_fd(&c->group));
+		if (c->pid == 0)
+			child_build_cell_and_exec_init(&c->child);
+	}
 	if (c->pid > 0)
 		return 0;
 	c->pidfd = -1;

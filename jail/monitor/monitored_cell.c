@@ -80,7 +80,9 @@ static int send_cell_to_supervisor(const struct monitored_cell *s, const struct 
 		fds[n++] = w->shown_fd[i];
 	if (cell.files)
 		fds[n++] = w->shown_fd[cell.shown_len];
-	r = packet_send(control >= 0 ? w->userns->supervisor : s->control, &cell, sizeof cell, fds, n);
+	/* A supervisor that reads nothing from the socket of a place must not make the monitor wait, either. */
+	r = control >= 0 ? packet_send(w->userns->supervisor, &cell, sizeof cell, fds, n)
+			 : packet_send_nowait(s->control, &cell, sizeof cell, fds, n);
 	if (r == -EAGAIN) /* it is stopped, or hangs: the runs of all profiles would wait with the monitor */
 		profile_userns_kill(w->userns);
 	errno = -r;
@@ -107,6 +109,7 @@ static int request_cell_build(struct monitored_cell *s, const struct monitored_c
 
 int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct monitored_cell_options *w, struct err *e)
 {
+	bool       rested = s->control >= 0;
 	struct err ignored;
 
 	s->profile = profile;
@@ -117,6 +120,11 @@ int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct
 	s->rootfs_since = w->rootfs_since;
 	if (request_cell_build(s, w, e) == 0)
 		return 0;
+	if (rested) { /* a process of a supervisor that was taken over may have entered them */
+		monitored_cell_close_control(s);
+		(void)monitored_cell_clean_up(s);
+		return -1;
+	}
 	fd_closep(&s->control);
 	(void)!cg_close(&s->group, &ignored); /* no process is in them yet */
 	id_pool_return_slot(s->ids, &s->slot);
@@ -137,7 +145,7 @@ enum monitored_cell_answer monitored_cell_assign_run(struct monitored_cell *s, c
 	order = run->order;
 	if (order.asked > now)
 		order.asked = now; /* with a time in the future the set-up would never be late */
-	r = packet_send(s->control, &order, sizeof order, fds, monitor_count_spec_fds(run));
+	r = packet_send_nowait(s->control, &order, sizeof order, fds, monitor_count_spec_fds(run));
 	if (r == -EPIPE || r == -ECONNRESET)
 		return MONITORED_CELL_IS_GONE;
 	errno = -r;

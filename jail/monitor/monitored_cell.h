@@ -62,7 +62,7 @@ struct monitored_cell_options {
 
 /*
  * s is FREE, or RESTING for this profile with renewed groups; w->leaves_are_new: the supervisor does not have them. The
- * supervisor begins to build. After a failure s is FREE.
+ * supervisor begins to build. After a failure s is FREE, or LEAVING if it was RESTING.
  */
 must_use int monitored_cell_open(struct monitored_cell *s, uint32_t profile, const struct monitored_cell_options *w, struct err *e);
 

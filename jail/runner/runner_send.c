@@ -104,9 +104,11 @@ void runner_send_lease_taken(struct runner *w)
 	w->taken_due_ms = 0;
 }
 
-void runner_send_rests(const struct runner *w)
+bool runner_send_rests(int control)
 {
-	send_message_best_effort(w->control, &(struct launch_message){ .kind = LAUNCH_RESTS });
+	struct err ignored;
+
+	return runner_send_message(control, &(struct launch_message){ .kind = LAUNCH_RESTS }, NULL, 0, &ignored) == 0;
 }
 
 void runner_send_lease_returned(const struct runner *w)

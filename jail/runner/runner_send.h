@@ -15,8 +15,8 @@ void         runner_send_session_state(const struct runner *w);
 void         runner_send_cell_ready(struct runner *w);
 /* To the monitor, once. */
 void         runner_send_lease_taken(struct runner *w);
-/* To the monitor: nothing is left of the run, and the place is free for the next cell. */
-void         runner_send_rests(const struct runner *w);
+/* To the monitor: nothing is left of the run, and the place is free for the next cell. False: it gets no message. */
+must_use bool runner_send_rests(int control);
 /* To the monitor: the lease was closed unused, and the cell still waits for an order. */
 void         runner_send_lease_returned(const struct runner *w);
 /* The last message, to the client; to the monitor if there is no client. */

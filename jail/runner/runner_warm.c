@@ -44,7 +44,8 @@ static void report_cell_ready(struct runner *w)
 	runner_enter_state(w, RUNNER_READY);
 	if (w->control < 0)
 		return;
-	if (has_lease && w->cell.group.files && !cg_reset_memory_peak(&w->cell.group))
+	/* The peak of a cell for one run counts what was charged for its files, and its spec is on its way. */
+	if (has_lease && !w->for_one_run && w->cell.group.files && !cg_reset_memory_peak(&w->cell.group))
 		runner_end_run(w, EXIT_cancelled); /* these groups cannot be used again: the monitor makes others */
 	else
 		runner_send_cell_ready(w);

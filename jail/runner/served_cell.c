@@ -325,7 +325,7 @@ static bool is_place_reusable(const struct served_cell *c, const struct cell_kin
 {
 	const struct runner *w = &c->watch;
 
-	return kind->setup->warm && w->control >= 0 && w->spec_from && w->cell.pidfd >= 0 && w->cell.group.n && w->cell.group.lent;
+	return kind->setup->warm && w->control >= 0 && w->clock.started > 0 && w->cell.pidfd >= 0 && w->cell.group.n && w->cell.group.lent;
 }
 
 static void restore_cell_resources(struct served_cell *c)
@@ -334,7 +334,7 @@ static void restore_cell_resources(struct served_cell *c)
 	struct cell           *cell = &c->watch.cell;
 
 	cg_kill(&cell->group);
-	if (c->watch.oom || c->watch.victims || cell->oom.helper_fd >= 0) { /* the next cell would get an event of this one */
+	if (!c->follows_at_once) { /* while a place rests, events come that are not the next cell's */
 		cg_oom_close(&cell->oom);
 		cell->oom = CG_OOM_NONE;
 	}
@@ -351,30 +351,31 @@ static void restore_cell_resources(struct served_cell *c)
 	c->is_kept    = true;
 }
 
-/* The cell is gone. What is left of its runner waits for nothing. */
-static void report_place_as_resting(struct served_cell *c)
+/* The cell is gone. What is left of its runner waits for nothing. False: the monitor gets no message; c is freed. */
+static bool report_place_as_resting(struct served_cell *c)
 {
-	int control = c->resources.control;
-
-	c->watch.control = control; /* if the monitor has not been told of the run, it is now */
+	c->watch.control = c->resources.control; /* if the run was not reported to the monitor, it is now */
 	runner_send_lease_taken(&c->watch);
 	runner_init(&c->watch);
-	c->watch.control = control;
-	runner_send_rests(&c->watch);
-	c->watch.control = -1;
-	c->state         = CELL_RESTS;
+	c->state = CELL_RESTS;
+	if (runner_send_rests(c->resources.control))
+		return true;
+	served_cell_free(c);
+	return false;
 }
 
-void served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
+bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
 	if (!cg_reset_counters(&c->resources.group)) {
-		report_place_as_resting(c);
-		return;
+		cg_oom_close(&c->resources.oom);
+		c->resources.oom = CG_OOM_NONE;
+		return report_place_as_resting(c);
 	}
 	c->is_kept = false;
 	c->cells_before++;
 	init_runner_of_cell(c, kind, false, zygote);
 	build_served_cell(c, kind);
+	return true;
 }
 
 void served_cell_reuse(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
@@ -465,10 +466,8 @@ static enum served_turn close_served_cell(struct served_cell *c, struct cell_kin
 	runner_close_fds(w);
 	if (c->is_kept && c->follows_at_once)
 		return SERVED_CELL_MAY_FOLLOW;
-	if (c->is_kept) {
-		report_place_as_resting(c);
-		return SERVED_CELL_LIVES;
-	}
+	if (c->is_kept)
+		return report_place_as_resting(c) ? SERVED_CELL_LIVES : SERVED_CELL_IS_GONE;
 	served_cell_free(c);
 	return SERVED_CELL_IS_GONE;
 }

@@ -79,8 +79,8 @@ enum served_turn {
 };
 /* After served_cell_fill_pollfds() and poll(). */
 must_use enum served_turn served_cell_handle_events(struct served_cell *c, struct cell_kind *kind, const struct pollfd fds[RUNNER_FDS]);
-/* Builds the next cell in the place, like the one before. Where its groups cannot be reset, the place rests. */
-void served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
+/* Builds the next cell in the place, like the one before. Where its groups cannot be reset, it rests. False: c is freed. */
+must_use bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote);
 /* RESTS: builds the cell of this message. fds: leaves of groups if it has some, then as for served_cell_open(). */
 void served_cell_reuse(struct served_cell *c, struct cell_kind *kind, const struct supervisor_cell *message, const int *fds,
 		       const struct zygote_status *zygote);

@@ -208,8 +208,7 @@ static bool build_next_cell(struct supervisor *s, size_t i)
 	}
 	zygote = ensure_zygote_started(s, tree->tree_fd, tree->digest);
 	forget_armed_sources(entry);
-	served_cell_build_next(entry->cell, &s->kind, &zygote);
-	return true;
+	return served_cell_build_next(entry->cell, &s->kind, &zygote);
 }
 
 static bool is_cell_message_valid(const struct supervisor_cell *message, size_t own_fds, size_t fds)
@@ -229,9 +228,10 @@ static bool build_requested_cell(struct supervisor *s, size_t i)
 	size_t                      n;
 	ssize_t                     got = packet_receive(place->control, &message, sizeof message, fds, ARRAY_LEN(fds), &n);
 
-	if (got > 0 && (got != sizeof message || !is_cell_message_valid(&message, 0, n)))
-		log_errno_and_exit("garbled message");
-	if (got <= 0 || s->ends > 0) { /* or no descriptors are free: the monitor sees the end of the socket */
+	if (got < 0 && errno == ENOMEM) /* the next turn tries again */
+		return true;
+	/* A spec may be left of a run that came too late; or no descriptors are free: the monitor sees the end of the socket. */
+	if (got != sizeof message || !is_cell_message_valid(&message, 0, n) || s->ends > 0) {
 		packet_close_fds(fds, got < 0 ? 0 : n);
 		served_cell_free(entry->cell);
 		return false;

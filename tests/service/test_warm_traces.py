@@ -2,10 +2,12 @@
 import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
 from rules import LONG, SLEEP
+from support import brig as tool
 from support import daemon as daemons
 from support import host, tiers
 from warm_runs import folder, kept, talk # noqa: F401
@@ -98,6 +100,17 @@ def test_nothing_of_a_long_run_is_left_in_its_place_for_the_next(talk, seconds):
     assert run.stdout == f"{place} [[], []] False\n[] 1\n", run.stdout
     record = run.record
     assert record["memory_peak_bytes"] < 48 << 20 and (record["pids_peak"] or 0) <= 2 and record["cpu_ms"] < 200 and record["limits_hit"] == [], record
+
+
+def test_a_run_with_files_begins_in_a_place_where_others_have_run(talk, kept, tmp_path):
+    """Its files are charged to the group before its program is there: the group is not unusable for that."""
+    (tmp_path / "large").write_bytes(os.urandom(4 << 20))
+    (tmp_path / "main.py").write_text("import os; print(os.stat('large').st_size)")
+    for _ in range(3):
+        for _ in range(3):
+            assert talk.run("import time; time.sleep(0.03); print(1)").status == 0 # longer than 15 ms: its place rests
+        done = subprocess.run([tool.binary(), "run", "--put", "large", "main.py"], cwd=tmp_path, env={**os.environ, "BRIG_SOCKET": str(kept.path)}, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, f"{4 << 20}\n"), done.stderr
 
 
 def test_the_words_and_the_text_of_a_run_are_in_no_memory_of_the_next(talk):

@@ -16,7 +16,7 @@
  * begins. In a stream of runs that would cost more than it saves: a fork that finds a run under way looks again later,
  * after IDLE_MS first, then after twice as long each time. A run that began BUSY_MS ago, and no other since, is no stream.
  */
-enum { IDLE_MS = 4, IDLE_MS_MAX = 256, BUSY_MS = 250 };
+enum { IDLE_MS = 4, IDLE_MS_MAX = 256, BUSY_MS = 250, LOOKS_UNCHARGED = 8 };
 
 extern char **environ;
 
@@ -91,9 +91,16 @@ static bool has_busy_runs(const struct zygote *z)
 
 bool zygote_has_time_to_rehearse(const struct zygote *z, const struct zygote_run *run)
 {
-	for (int ms = IDLE_MS; run->child.fork.is_ahead && !child_wait_for_spec(&run->child, ms); ms = ms < IDLE_MS_MAX ? 2 * ms : ms)
+	int looks = 0;
+
+	for (int ms = IDLE_MS; run->child.fork.is_ahead && !child_wait_for_spec(&run->child, ms);
+	     ms = ms < IDLE_MS_MAX ? 2 * ms : ms) {
 		if (!has_busy_runs(z))
 			return true;
+		looks++;
+	}
+	if (looks >= LOOKS_UNCHARGED) /* their CPU time is not the program's */
+		(void)zygote_report_confined(run);
 	return false;
 }
 
