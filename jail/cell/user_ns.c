@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "user_ns.h"
 
+#include "child_wait.h"
 #include "clone.h"
 #include "fd.h"
 #include "file.h"
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 bool user_ns_has_one_id(const struct slot *slot)
@@ -34,8 +34,8 @@ struct owner {
  * and without one it can make no other namespace. On hosts that hide /proc/sys, or show it read-only, only the filter
  * prevents this; the record says so.
  *
- * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user, who
- * has 128 in all, or for the monitor of a service. A jail must not use up those of a desktop or of other jails.
+ * The kernel counts the inotify instances of a cell also for the owner of the namespace above: for a plain user,
+ * whose limit is 128, or for the monitor of a service. A jail must not use up those of a desktop or of other jails.
  *
  * 0 or -errno.
  */
@@ -133,11 +133,10 @@ static pid_t clone_user_ns_owner(const struct slot *slot, const struct owner *o,
 
 static int reap_user_ns_owner(pid_t pid, struct err *e)
 {
-	int status;
+	int status = child_wait(pid);
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_sys(e, "set-up step user-namespace: waitpid");
+	if (status == -1)
+		return err_sys(e, "set-up step user-namespace: waitpid");
 	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 	return status == 0 ? 0 : err_sys(e, "set-up step user-namespace: /proc/sys/user");
 }

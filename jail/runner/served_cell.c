@@ -72,8 +72,6 @@ static void adopt_remade_leaves(struct served_cell *c, const struct supervisor_c
 	struct err             ignored;
 
 	cg_files_close(&c->files);
-	cg_oom_close(&p->oom);
-	p->oom = CG_OOM_NONE;
 	(void)!cg_close(&p->group, &ignored); /* descriptors only: the leaves are the monitor's */
 	(void)cg_from_message(&p->group, message, fds);
 }
@@ -334,10 +332,6 @@ static void restore_cell_resources(struct served_cell *c)
 	struct cell           *cell = &c->watch.cell;
 
 	cg_kill(&cell->group);
-	if (!c->follows_at_once) { /* while a place rests, events come that are not the next cell's */
-		cg_oom_close(&cell->oom);
-		cell->oom = CG_OOM_NONE;
-	}
 	p->control    = fd_take(&c->watch.control);
 	p->slot       = cell->slot;
 	p->rootfs     = cell->rootfs;
@@ -357,7 +351,9 @@ static bool report_place_as_resting(struct served_cell *c)
 	c->watch.control = c->resources.control; /* if the run was not reported to the monitor, it is now */
 	runner_send_lease_taken(&c->watch);
 	runner_init(&c->watch);
-	c->state = CELL_RESTS;
+	cg_oom_close(&c->resources.oom); /* while a place rests, events come that are not the next cell's */
+	c->resources.oom = CG_OOM_NONE;
+	c->state         = CELL_RESTS;
 	if (runner_send_rests(c->resources.control))
 		return true;
 	served_cell_free(c);
@@ -366,11 +362,8 @@ static bool report_place_as_resting(struct served_cell *c)
 
 bool served_cell_build_next(struct served_cell *c, struct cell_kind *kind, const struct zygote_status *zygote)
 {
-	if (!cg_reset_counters(&c->resources.group)) {
-		cg_oom_close(&c->resources.oom);
-		c->resources.oom = CG_OOM_NONE;
+	if (!cg_reset_counters(&c->resources.group))
 		return report_place_as_resting(c);
-	}
 	c->is_kept = false;
 	c->cells_before++;
 	init_runner_of_cell(c, kind, false, zygote);

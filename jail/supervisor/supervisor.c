@@ -188,6 +188,13 @@ static struct zygote_status ensure_zygote_started(struct supervisor *s, int tree
 	return zygote_process_status(&s->zygote, digest);
 }
 
+/* For a cell that the monitor asks for, in this tree. */
+static struct zygote_status zygote_for_message(struct supervisor *s, const struct supervisor_cell *message, int tree_fd)
+{
+	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message->missing & LAYER_BIT(MEMORY);
+	return message->warm ? ensure_zygote_started(s, tree_fd, message->digest) : ZYGOTE_STATUS_NONE;
+}
+
 /* epoll watches nothing of the previous cell in the place. */
 static void forget_armed_sources(struct entry_of_cell *entry)
 {
@@ -222,7 +229,7 @@ static bool build_requested_cell(struct supervisor *s, size_t i)
 {
 	struct entry_of_cell       *entry = &s->entry[i];
 	const struct cell_resources *place = &entry->cell->resources;
-	struct zygote_status        zygote = ZYGOTE_STATUS_NONE;
+	struct zygote_status        zygote;
 	struct supervisor_cell      message;
 	int                         fds[PACKET_FDS_MAX];
 	size_t                      n;
@@ -236,9 +243,7 @@ static bool build_requested_cell(struct supervisor *s, size_t i)
 		served_cell_free(entry->cell);
 		return false;
 	}
-	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
-	if (message.warm)
-		zygote = ensure_zygote_started(s, place->rootfs.tree_fd, message.digest);
+	zygote = zygote_for_message(s, &message, place->rootfs.tree_fd);
 	forget_armed_sources(entry);
 	served_cell_reuse(entry->cell, &s->kind, &message, fds, &zygote);
 	return true;
@@ -250,6 +255,7 @@ static void handle_cell_events(struct supervisor *s, size_t i)
 	struct entry_of_cell *entry = &s->entry[i];
 	struct cell          *cell  = &entry->cell->watch.cell;
 	struct pollfd         fds[RUNNER_FDS];
+	bool                  lives = false;
 
 	entry->is_due                  = false;
 	cell->notice.answered_programs = s->answered;
@@ -262,20 +268,20 @@ static void handle_cell_events(struct supervisor *s, size_t i)
 			entry->armed[n] = -1;
 	switch (served_cell_handle_events(entry->cell, &s->kind, fds)) {
 	case SERVED_CELL_MAY_FOLLOW:
-		if (!build_next_cell(s, i))
-			break;
-		arm_cell_sources(s, i);
-		return;
+		lives = build_next_cell(s, i);
+		break;
 	case SERVED_CELL_IS_WANTED:
-		if (!build_requested_cell(s, i))
-			break;
-		arm_cell_sources(s, i);
-		return;
+		lives = build_requested_cell(s, i);
+		break;
 	case SERVED_CELL_LIVES:
-		arm_cell_sources(s, i);
-		return;
+		lives = true;
+		break;
 	case SERVED_CELL_IS_GONE:
 		break;
+	}
+	if (lives) {
+		arm_cell_sources(s, i);
+		return;
 	}
 	entry->cell  = NULL;
 	s->has_freed = true;
@@ -292,7 +298,7 @@ static void receive_cell_from_monitor(struct supervisor *s)
 	int                    fds[PACKET_FDS_MAX];
 	size_t                 n, used, i = 0;
 	ssize_t                got;
-	struct zygote_status   zygote = ZYGOTE_STATUS_NONE;
+	struct zygote_status   zygote;
 	struct cell_resources  resources;
 
 	while (i < MONITOR_CELLS_MAX && s->entry[i].cell)
@@ -312,9 +318,7 @@ static void receive_cell_from_monitor(struct supervisor *s)
 		packet_close_fds(fds, n);
 		return;
 	}
-	s->kind.forker.is_oom_target = s->zygote.is_oom_target = message.missing & LAYER_BIT(MEMORY);
-	if (message.warm)
-		zygote = ensure_zygote_started(s, fds[2], message.digest);
+	zygote           = zygote_for_message(s, &message, fds[2]);
 	used             = cell_resources_from_message(&resources, &message, fds);
 	s->entry[i].cell = served_cell_open(&s->kind, &resources, &message, fds + used, &zygote);
 	if (!s->entry[i].cell)

@@ -35,7 +35,7 @@ must_use bool fork_server_await_request(struct fork_server *s, struct fork_reque
 must_use pid_t fork_server_fork(struct fork_request *r);
 /*
  * The same for a server that ends then, and without a copy: the fork runs run(r, arg), which does not return, in this
- * process's memory until its exec, and this process waits for that. Nobody else's program may depend on the server: if
+ * process's memory until its exec, and this process waits for that. No other program may depend on the server: if
  * the cell has no memory left, the kernel may end both, because the fork is not this process's child (CLONE_PARENT).
  */
 typedef void fork_server_run(const struct fork_request *r, const void *arg);
