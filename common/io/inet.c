@@ -49,18 +49,21 @@ bool inet_host_is_loopback(const char *host)
 
 void inet_format_url(int fd, const char *path, char *url, size_t len, char *host)
 {
-	struct sockaddr_storage    address = { 0 };
-	const struct sockaddr_in  *four    = (const void *)&address; /* its port is where that of version 6 is */
-	const struct sockaddr_in6 *six     = (const void *)&address;
-	socklen_t                  size    = sizeof address;
-	bool                       is_six;
+	union {
+		struct sockaddr_in6 six; /* first, because it is the longest: all of it is 0 at first */
+		struct sockaddr_in  four;
+		struct sockaddr     any;
+	} address      = { 0 };
+	socklen_t size = sizeof address;
+	bool      is_six;
 
 	*host = 0;
-	(void)getsockname(fd, (struct sockaddr *)&address, &size);
-	is_six = address.ss_family == AF_INET6;
-	(void)inet_ntop(address.ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, host,
+	(void)getsockname(fd, &address.any, &size);
+	is_six = address.any.sa_family == AF_INET6;
+	(void)inet_ntop(address.any.sa_family, is_six ? (const void *)&address.six.sin6_addr : &address.four.sin_addr, host,
 			INET6_ADDRSTRLEN);
-	(void)snprintf(url, len, is_six ? "http://[%s]:%u%s" : "http://%s:%u%s", host, ntohs(four->sin_port), path);
+	(void)snprintf(url, len, is_six ? "http://[%s]:%u%s" : "http://%s:%u%s", host,
+		       ntohs(is_six ? address.six.sin6_port : address.four.sin_port), path);
 }
 
 int inet_listen(const char *host, uint64_t port, struct err *e)

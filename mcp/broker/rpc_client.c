@@ -63,8 +63,10 @@ static void on_writable(void *owner)
 
 static void rpc_ask_detach(struct rpc_ask *a)
 {
-	TAILQ_REMOVE(&a->client->asks, a, link);
-	loop_timer_clear(a->client->loop, &a->late);
+	struct rpc_client *c = a->client;
+
+	TAILQ_REMOVE(&c->asks, a, link);
+	loop_timer_clear(c->loop, &a->late);
 	a->client = NULL;
 }
 

@@ -112,7 +112,7 @@ static void replace_image_urls(struct outcome_stream *s)
 /* --- why it ended --- */
 
 /* Both texts come from programs in part: they are made clean. */
-static void vformat_clean_text(char *buf, size_t size, const char *fmt, va_list ap)
+static __attribute__((format(printf, 3, 0))) void vformat_clean_text(char *buf, size_t size, const char *fmt, va_list ap)
 {
 	size_t len;
 	char  *plain;

@@ -97,7 +97,7 @@ static size_t expand_variable(FILE *out, const struct tool_texts *w, const char 
 {
 	const struct {
 		const char *name, *text;
-		void      (*print)(FILE *out, const struct tool_texts *w); /* if text is NULL */
+		void      (*print)(FILE *out, const struct tool_texts *w); /* else text */
 	} variables[] = {
 		{ "{network}", NULL, print_reachable_hosts },
 		{ "{timeout}", w->timeout, NULL },
@@ -112,10 +112,10 @@ static size_t expand_variable(FILE *out, const struct tool_texts *w, const char 
 
 		if (strncmp(text, variables[i].name, n) != 0)
 			continue;
-		if (variables[i].text)
-			fputs(variables[i].text, out);
-		else
+		if (variables[i].print)
 			variables[i].print(out, w);
+		else
+			fputs(variables[i].text, out);
 		return n;
 	}
 	return 0;

@@ -306,7 +306,7 @@ WRONG = {
     "profile: out of bounds": ("profiles/odd.json", '{"rootfs":"basic","policy":"python","limits":{"pids":0}}', "limits: pids: 0 is outside"),
     "profile: above its ceiling": ("profiles/odd.json", '{"rootfs":"basic","policy":"python","limits":{"pids":20},"ceilings":{"pids":10}}', "profile odd: "),
     "profile: a policy that is none": ("profiles/odd.json", '{"rootfs":"basic","policy":"nowhere"}', "nowhere"),
-    "policy: an unknown call": ("profiles/python.policy", "allow no_such_call\n", 'python.policy:1: "no_such_call" is no system call'),
+    "policy: an unknown call": ("profiles/python.policy", "allow no_such_call\n", 'python.policy:1: "no_such_call" is not a known system call'),
     "a new profile that is wrong": ("profiles/third.json", "[]", "profile third: "),
 }
 

@@ -42,8 +42,12 @@ static const struct {
 static void take_descriptors(int orders, int ready)
 {
 	const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	void                    *activity;
 	struct err               e;
-	int                      from[] = { orders, ready, STDERR_FILENO, sealed_create("filter", &allow, sizeof allow, &e) };
+	int                      from[] = { orders, ready, STDERR_FILENO, sealed_create("filter", &allow, sizeof allow, &e),
+					    memfd_create_mapped("run-activity", sizeof(struct run_activity), &activity, &e) };
+
+	_Static_assert(ARRAY_LEN(from) == ZYGOTE_FDS_END - ZYGOTE_FD_REQUESTS, "each descriptor that a zygote has");
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 32);

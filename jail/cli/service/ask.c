@@ -92,7 +92,7 @@ int ask_and_print(int argc, char **argv, const char *line, const char *what, con
 	struct ask a = { 0 };
 	struct err e;
 	json_t    *reply;
-	int        status;
+	int        status = STATUS_FAILED;
 
 	if (ask_parse_options(&a, argc, argv, 0, line, what, &status) < 0)
 		return status;
