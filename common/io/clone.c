@@ -10,6 +10,7 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 #endif
 
 static bool may_retry_clone_after_delay(int group, int tries)
@@ -127,12 +128,56 @@ static pid_t clone_onto_own_stack(struct clone_args all, int group, void (*run)(
 	return (pid_t)r;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/*
+ * AddressSanitizer knows one stack of the thread that parent and child are to it. It prints a warning where a function
+ * that does not return is called on another one, and whatever reads the log need not read it.
+ */
+struct known_stack {
+	void (*run)(void *arg);
+	void       *arg;
+	const void *parents;
+	size_t      parents_size;
+	bool        is_childs;
+};
+
+static void run_on_known_stack(void *arg)
+{
+	struct known_stack *s = arg;
+
+	__sanitizer_finish_switch_fiber(NULL, &s->parents, &s->parents_size);
+	s->is_childs = true;
+	s->run(s->arg);
+}
+
+/* The parent waits until the child has executed a program or ended. */
+static pid_t clone_and_wait(const struct clone_args *all, int group, void (*run)(void *arg), void *arg)
+{
+	struct known_stack s    = { .run = run, .arg = arg };
+	void              *fake = NULL;
+	pid_t              pid;
+
+	__sanitizer_start_switch_fiber(&fake, get_child_stack(), STACK_BYTES);
+	pid = clone_onto_own_stack(*all, group, run_on_known_stack, &s);
+	if (!s.is_childs)
+		__sanitizer_finish_switch_fiber(NULL, &s.parents, &s.parents_size);
+	__sanitizer_start_switch_fiber(NULL, s.parents, s.parents_size);
+	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
+	return pid;
+}
+#else
+static pid_t clone_and_wait(const struct clone_args *all, int group, void (*run)(void *arg), void *arg)
+{
+	return clone_onto_own_stack(*all, group, run, arg);
+}
+#endif
+
 pid_t clone_sharing_memory(const struct clone_args *args, int group, void (*run)(void *arg), void *arg)
 {
 	struct clone_args all = args_with_group(args, group);
 
 	all.flags |= CLONE_VM | CLONE_VFORK;
-	return clone_onto_own_stack(all, group, run, arg);
+	return clone_and_wait(&all, group, run, arg);
 }
 
 pid_t clone_beside(const struct clone_args *args, void (*run)(void *arg), void *arg)
