@@ -61,10 +61,8 @@ static void on_writable(void *owner)
 
 /* --- asking --- */
 
-static void rpc_ask_detach(struct rpc_ask *a)
+static void rpc_ask_detach(struct rpc_client *c, struct rpc_ask *a)
 {
-	struct rpc_client *c = a->client;
-
 	TAILQ_REMOVE(&c->asks, a, link);
 	loop_timer_clear(c->loop, &a->late);
 	a->client = NULL;
@@ -76,13 +74,13 @@ void rpc_ask_cancel(struct rpc_ask *a)
 
 	if (!c)
 		return;
-	rpc_ask_detach(a);
+	rpc_ask_detach(c, a);
 	rpc_client_notify(c, "notifications/cancelled", json_pack("{sI}", "requestId", (json_int_t)a->id));
 }
 
-static void rpc_ask_complete(struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
+static void rpc_ask_complete(struct rpc_client *c, struct rpc_ask *a, enum rpc_end end, const json_t *reply, const char *why)
 {
-	rpc_ask_detach(a);
+	rpc_ask_detach(c, a);
 	a->answered(a->owner, end, reply, why);
 }
 
@@ -142,7 +140,7 @@ static void complete_all_asks(struct rpc_client *c, enum rpc_end end, const char
 			if (a->id <= last && (slow_too || !a->slow))
 				break;
 		if (a)
-			rpc_ask_complete(a, end, NULL, why);
+			rpc_ask_complete(c, a, end, NULL, why);
 	} while (a);
 }
 
@@ -156,11 +154,11 @@ static void handle_response(struct rpc_client *c, const struct rpc_message *m)
 	if (!a)
 		return;
 	if (json_is_object(m->result))
-		rpc_ask_complete(a, RPC_END_RESULT, m->result, NULL);
+		rpc_ask_complete(c, a, RPC_END_RESULT, m->result, NULL);
 	else if (json_is_string(json_object_get(m->error, "message")))
-		rpc_ask_complete(a, RPC_END_ERROR, m->error, NULL);
+		rpc_ask_complete(c, a, RPC_END_ERROR, m->error, NULL);
 	else
-		rpc_ask_complete(a, RPC_END_LIMIT, NULL, "its answer is not valid JSON-RPC");
+		rpc_ask_complete(c, a, RPC_END_LIMIT, NULL, "its answer is not valid JSON-RPC");
 }
 
 static void reply_to_server_request(struct rpc_client *c, const struct rpc_message *m)
@@ -227,7 +225,7 @@ static void handle_rpc_line(struct rpc_client *c, const char *line, size_t len)
 
 	if (!source) {
 		if (*line == '{' && (a = guess_answered_ask(c, line, len)))
-			rpc_ask_complete(a, RPC_END_LIMIT, NULL, e.text);
+			rpc_ask_complete(c, a, RPC_END_LIMIT, NULL, e.text);
 		else
 			c->events->noise(c->owner, line, len);
 		return;
