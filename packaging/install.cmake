@@ -65,7 +65,8 @@ endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/sysusers.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/sysusers.d)
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/tmpfiles.d/brig.conf DESTINATION ${BRIG_SYSTEMD_DIR}/tmpfiles.d)
 
-# Binaries of a build tree look for these beside it. Links, so that an edit is seen without a build.
+# Binaries of a tree look for these beside it (common/io/paths.h). Links, so that an edit is seen without a build.
+file(WRITE ${CMAKE_BINARY_DIR}/brig.mark "build tree of brig ${PROJECT_VERSION}\n")
 foreach(dir profiles recipes jail/guest)
   cmake_path(GET dir FILENAME name)
   if(NOT IS_SYMLINK ${CMAKE_BINARY_DIR}/${name}) # a build tree may be older than this line

@@ -17,27 +17,23 @@ static enum lock_answer try_lock_tree(const struct tree_store *s, const char *di
 	char path[160];
 
 	snprintf(path, sizeof path, "trees/%s/lock", digest);
-	*lock = openat(s->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* a copied tree may have none yet (store.c) */
+	*lock = openat(s->dir, path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*lock < 0)
-		return errno == ENOENT
-			       ? LOCK_OURS
-			       : LOCK_FAILED; /* no lock file: the tree is half removed, and no run can open it */
+		return LOCK_FAILED;
 	if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
 		return LOCK_OURS;
 	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;
 }
 
 /*
- * The lock file is removed first, while it is locked: a process that has opened
- * it before finds that it has no name, and so that the tree is gone (store.c).
+ * The tree loses its place first, while it is locked: a process that opens the lock later finds no tree, and one that
+ * has opened it before cannot take it, until the lock has no name any more (store.c).
  */
 static int remove_tree(const struct tree_store *s, const char *digest, struct err *e)
 {
 	char path[160], aside[160];
 
-	snprintf(path, sizeof path, "trees/%s/lock", digest);
-	if (unlinkat(s->dir, path, 0) < 0 && errno != ENOENT)
-		return err_sys(e, "remove %s", path);
 	snprintf(path, sizeof path, "trees/%s", digest);
 	snprintf(aside, sizeof aside, "tmp/gone-%s", digest);
 	if (renameat(s->dir, path, s->dir, aside) < 0)

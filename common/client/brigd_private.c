@@ -3,6 +3,7 @@
 
 #include "exec_env.h"
 #include "fd.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,21 @@
 enum { THEIRS = 3 }; /* brigd's end of the socket has this number there; argv has it too */
 
 /*
- * An installed brigd is started by brig, which sees that by argv[0]: AppArmor's profile can allow user namespaces only to a program
- * that loads no code of its caller, and brig is static.
+ * brigd is started by brig, which sees that by argv[0]: AppArmor's profile can allow user namespaces only to a program that loads no code of
+ * its caller, and brig is static. What brig itself starts has its profile already.
  */
-static const char *program_to_exec(const char *program)
+static const char *program_to_exec(const char *program, char brig[PATH_SIZE])
 {
-	return strcmp(program, BRIG_SBINDIR "/brigd") == 0 && access(program, X_OK) == 0 && access(BRIG_BINDIR "/brig", X_OK) == 0 ? BRIG_BINDIR "/brig" : program;
+	const char *slash = strrchr(program, '/');
+	char        self[PATH_SIZE];
+
+	if (!slash || strcmp(program, BRIG_SBINDIR "/brigd") == 0)
+		snprintf(brig, PATH_SIZE, "%s", BRIG_BINDIR "/brig");
+	else
+		snprintf(brig, PATH_SIZE, "%.*s/brig", (int)(slash - program), program);
+	if (find_path_of_program(self) && strcmp(self, brig) == 0)
+		return program;
+	return access(program, X_OK) == 0 && access(brig, X_OK) == 0 ? brig : program;
 }
 
 /*
@@ -35,6 +45,7 @@ static int spawn_brigd(const char *program, char *const *argv, int theirs, pid_t
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t          state;
 	sigset_t                   all, none;
+	char                       brig[PATH_SIZE];
 	char                     **env = exec_env_filtered();
 	int                        r   = env ? posix_spawn_file_actions_init(&files) : ENOMEM;
 
@@ -53,7 +64,7 @@ static int spawn_brigd(const char *program, char *const *argv, int theirs, pid_t
 	r = r ? r : posix_spawnattr_setsigdefault(&state, &all);
 	r = r ? r : posix_spawnattr_setsigmask(&state, &none);
 	r = r ? r : posix_spawnattr_setflags(&state, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	r = r ? r : posix_spawn(pid, program_to_exec(program), &files, &state, argv, env);
+	r = r ? r : posix_spawn(pid, program_to_exec(program, brig), &files, &state, argv, env);
 	posix_spawnattr_destroy(&state);
 	posix_spawn_file_actions_destroy(&files);
 	free(env);

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "paths.h"
 
+#include "text.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -10,6 +12,8 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define NOT_INSTALLED "/nonexistent/" /* the prefix of programs of a tarball (packaging/tarball/compile), which only a tree has */
 
 static int join_path(char *at, struct err *e, const char *dir, const char *tail)
 {
@@ -71,8 +75,8 @@ static int find_brigd(char *path, struct err *e)
 	return join_path(path, e, BRIG_SBINDIR, "/brigd");
 }
 
-/* The root of the build tree when this program runs from its bin/, else "". */
-static int find_build_root(char *root, struct err *e)
+/* The root of the tree (paths.h) from whose bin/ this program runs, else "". */
+static int find_tree_root(char *root, struct err *e)
 {
 	char        mark[PATH_SIZE + 32];
 	struct stat st;
@@ -85,10 +89,12 @@ static int find_build_root(char *root, struct err *e)
 	for (int up = 0; up < 2; up++)
 		if ((slash = strrchr(root, '/')))
 			*slash = 0;
-	if (snprintf(mark, sizeof mark, "%s/CMakeCache.txt", root) >= (int)sizeof mark)
+	if (snprintf(mark, sizeof mark, "%s/" TREE_MARK, root) >= (int)sizeof mark)
 		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", root);
 	if (stat(mark, &st) < 0)
 		root[0] = 0;
+	else if (!root[0])
+		strcpy(root, "/.");
 	return 0;
 }
 
@@ -130,6 +136,8 @@ static int set_user_profiles_path(struct brig_paths *p, struct err *e)
 
 static int set_installed_paths(struct brig_paths *p, struct err *e)
 {
+	if (begins_with(BRIG_DATADIR, NOT_INSTALLED))
+		return err_set(e, ERR_MISSING, "this program belongs to an unpacked tarball, and ../" TREE_MARK " is not there: put a link to it here instead of a copy (ln -s FOLDER/bin/brig), or unpack again");
 	if (join_path(p->profiles[PROFILES_HOST], e, "/etc/brig/profiles", "") < 0 ||
 	    join_path(p->profiles[PROFILES_PRESET], e, BRIG_DATADIR "/profiles", "") < 0 ||
 	    join_path(p->recipes, e, BRIG_DATADIR "/recipes", "") < 0 ||
@@ -138,7 +146,7 @@ static int set_installed_paths(struct brig_paths *p, struct err *e)
 	return set_store_paths(p, "/var/lib/brig/rootfs", e);
 }
 
-static int set_build_tree_paths(struct brig_paths *p, const char *root, struct err *e)
+static int set_tree_paths(struct brig_paths *p, const char *root, struct err *e)
 {
 	char store[PATH_SIZE];
 
@@ -198,9 +206,9 @@ int brig_paths_find(struct brig_paths *ret, struct err *e)
 
 	if (brig_variable_path("BRIG_PROFILES", &profiles, e) < 0 || brig_variable_path("BRIG_PRESETS", &presets, e) < 0 || brig_variable_path("BRIG_STORE", &store, e) < 0)
 		return -1;
-	if (find_build_root(root, e) < 0 || find_runtime_folder(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
+	if (find_tree_root(root, e) < 0 || find_runtime_folder(&p, e) < 0 || find_brigd(p.brigd, e) < 0)
 		return -1;
-	if ((root[0] ? set_build_tree_paths(&p, root, e) : set_installed_paths(&p, e)) < 0)
+	if ((root[0] ? set_tree_paths(&p, root, e) : set_installed_paths(&p, e)) < 0)
 		return -1;
 	if ((root[0] ? join_path(p.libexec, e, root, "/bin") : join_path(p.libexec, e, BRIG_LIBEXECDIR, "")) < 0)
 		return -1;

@@ -3,15 +3,18 @@
  *
  *   profiles  searched in this order: $BRIG_PROFILES; $XDG_CONFIG_HOME/brig/profiles,
  *             unless the caller is root; /etc/brig/profiles; the installed presets. In a
- *             build tree its own presets replace the last two. $BRIG_PRESETS replaces
+ *             tree its own presets replace the last two. $BRIG_PRESETS replaces
  *             all but the first
- *   store     $BRIG_STORE alone, if it is set. Else build/store in a build tree, else
+ *   store     $BRIG_STORE alone, if it is set. Else store/ of the tree, else
  *             /var/lib/brig/rootfs; a user who is not root searches $XDG_DATA_HOME/brig/rootfs
- *             first, unless the build tree belongs to that user, or the directory is
+ *             first, unless the tree belongs to that user, or the directory is
  *             closed to that user
  *   runtime   root: /run/brig. Other users: /run/user/UID/brig, else /tmp/brig-UID, or,
  *             when that belongs to another user, .brig in the home of /etc/passwd
  *   brigd     in the directory of this program, else where it was installed
+ *
+ * A tree is a directory with the file "brig.mark", the programs in bin/, and profiles, recipes, guest and store beside it: build/ of a clone, or
+ * an unpacked tarball. It may be anywhere; a program finds its own by /proc/self/exe.
  *
  * A relative BRIG_PROFILES, BRIG_PRESETS or BRIG_STORE is refused. Nothing is created here.
  */
@@ -19,6 +22,7 @@
 #include "err.h"
 
 #define PATH_SIZE 1024
+#define TREE_MARK "brig.mark"
 
 /* Directories of profiles and policies, in the order of search. */
 enum { PROFILES_NAMED, PROFILES_OWN, PROFILES_HOST, PROFILES_PRESET, PROFILES_PLACES };

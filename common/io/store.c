@@ -46,6 +46,22 @@ static int read_name_link(const char *store, const char *name, char digest[STORE
 
 enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
 
+/* A copy of a store has no locks, because nobody but its owner could copy them: the first process of the new owner makes each. */
+static int make_lock(const char *path)
+{
+	char        folder[STORE_PATH_MAX];
+	struct stat st;
+
+	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (stat(folder, &st) < 0)
+		return -1;
+	if (st.st_uid != geteuid()) {
+		errno = EACCES;
+		return -1;
+	}
+	return open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
 /*
  * Takes the shared lock, if the tree still exists. gc holds the lock exclusively
  * from its decision to its last unlink, so a lock file that this process has
@@ -56,8 +72,10 @@ static enum lock_answer lock_tree(const char *path, struct store_tree *t)
 	struct stat st;
 
 	t->lock_fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* open() of a FIFO in another user's store does not wait */
-	if (t->lock_fd < 0 && errno == EACCES && (lstat(path, &st) < 0 || st.st_uid != geteuid()))
-		return LOCK_TAKEN; /* another user's store has no lock for this one: see store.h */
+	if (t->lock_fd < 0 && errno == ENOENT)
+		t->lock_fd = make_lock(path);
+	if (t->lock_fd < 0 && (errno == EROFS || (errno == EACCES && (lstat(path, &st) < 0 || st.st_uid != geteuid()))))
+		return LOCK_TAKEN; /* another user's store has no lock for this one, and from one that cannot be written gc removes nothing: see store.h */
 	if (t->lock_fd < 0)
 		return errno == ENOENT ? LOCK_GONE : LOCK_FAILED;
 	if (flock(t->lock_fd, LOCK_SH | LOCK_NB) < 0)
@@ -99,7 +117,7 @@ static enum lock_answer try_open_tree(const char *store, const char *digest, str
 	if (answer != LOCK_TAKEN)
 		return answer;
 	t.tree_fd = open(t.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (t.tree_fd < 0 && errno == ENOENT && t.lock_fd < 0)
+	if (t.tree_fd < 0 && errno == ENOENT) /* gc has moved it away after lock_tree() */
 		return LOCK_GONE;
 	if (t.tree_fd < 0) {
 		err_sys(e, "%s", t.path);

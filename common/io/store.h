@@ -3,7 +3,7 @@
  *
  *   trees/SHA256/tree            the rootfs itself, never written to again
  *   trees/SHA256/manifest.json   what is in it
- *   trees/SHA256/lock            a process that uses the tree holds flock(LOCK_SH) on it
+ *   trees/SHA256/lock            a process that uses the tree holds flock(LOCK_SH) on it; made by the first that misses it
  *   names/NAME                   symlink to ../trees/SHA256
  *   tmp/                         work in progress of brig-rootfs
  *
@@ -15,7 +15,8 @@
  * Only the owner of a tree can open its lock: another user could hold it, and so
  * stop gc for ever. A plain user who runs a tree of root's store therefore has no
  * lock: gc may remove such a tree during the run, once no name leads to it, and
- * the program then misses files. There is no other harm.
+ * the program then misses files. There is no other harm. A store on a file system
+ * that cannot be written has no locks either. So a copy needs no lock files.
  */
 #pragma once
 #include "err.h"
@@ -27,7 +28,7 @@
 
 struct store_tree {
 	int  tree_fd; /* O_PATH */
-	int  lock_fd; /* -1 in a store of another user */
+	int  lock_fd; /* -1 in a store of another user, or of a file system that cannot be written */
 	char digest[STORE_DIGEST + 1];
 	char path[STORE_PATH_MAX]; /* STORE/trees/SHA256/tree, for messages and records */
 };

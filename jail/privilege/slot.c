@@ -7,13 +7,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static int open_runtime_dir(const char *path)
 {
 	return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Root makes /run as well, which a host of few files may not have. */
+static int make_runtime_dir(const char *path)
+{
+	char above[256];
+
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (errno != ENOENT)
+		return -1;
+	if (mkdir(above, 0755) == 0)
+		return mkdir(path, 0700);
+	errno = ENOENT;
+	return -1;
 }
 
 /* The directory nearly always exists, so open it first. */
@@ -23,8 +41,10 @@ static int open_lock_file_of_slots(const char *runtime_dir, struct err *e)
 	struct stat st;
 
 	dir = open_runtime_dir(runtime_dir);
-	if (dir < 0 && errno == ENOENT && (mkdir(runtime_dir, 0700) == 0 || errno == EEXIST))
+	if (dir < 0 && errno == ENOENT && make_runtime_dir(runtime_dir) == 0)
 		dir = open_runtime_dir(runtime_dir);
+	if (dir < 0 && errno == ENOENT)
+		return err_set(e, ERR_MISSING, "%s: cannot be made, because the directory above it is not there; as root, for /tmp: mkdir -m 1777 /tmp", runtime_dir);
 	if ((dir < 0 && errno != ENOTDIR) || (dir >= 0 && fstat(dir, &st) < 0))
 		return err_sys(e, "%s", runtime_dir);
 	if (dir < 0 || !trust_stat_is_safe(&st))

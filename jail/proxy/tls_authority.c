@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "tls_authority.h"
 
+#include "ca_bundle.h"
 #include "tls_cert.h"
 #include "tls_error.h"
 
@@ -65,15 +66,13 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_l
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Files in which distributions keep all CA certificates: one is read whole, before proxy_confine(). */
+/* The file with all of them is read whole, before proxy_confine(). */
 static bool load_ca_certificates(SSL_CTX *c)
 {
-	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-					       "/etc/ssl/ca-bundle.pem" };
+	const char *bundle = ca_bundle_find();
 
-	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
-		if (SSL_CTX_load_verify_file(c, bundles[i]))
-			return true;
+	if (bundle && SSL_CTX_load_verify_file(c, bundle))
+		return true;
 	/* OpenSSL then reads single certificates when it needs them (confine.c allows it) */
 	return SSL_CTX_set_default_verify_paths(c) == 1;
 }

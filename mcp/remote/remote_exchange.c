@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "remote_exchange.h"
 
+#include "ca_bundle.h"
 #include "file.h"
 #include "mirror.h"
 #include "revision.h"
@@ -339,10 +340,12 @@ static const char *post_url(const struct remote *r)
 /* No redirects, no protocol but HTTP, no decompression: the response takes no more memory than the server has sent. */
 static bool set_curl_options(struct exchange *x)
 {
-	CURL *c  = x->easy;
-	bool  ok = curl_easy_setopt(c, CURLOPT_URL, x->is_listen ? x->remote->url : post_url(x->remote)) == CURLE_OK;
+	CURL       *c      = x->easy;
+	const char *bundle = ca_bundle_find(); /* the path in libcurl is the one of the distribution that built it */
+	bool        ok     = curl_easy_setopt(c, CURLOPT_URL, x->is_listen ? x->remote->url : post_url(x->remote)) == CURLE_OK;
 
 	ok = ok && curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+	ok = ok && (!bundle || curl_easy_setopt(c, CURLOPT_CAINFO, bundle) == CURLE_OK);
 	ok = ok && curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
 	ok = ok && curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS) == CURLE_OK;

@@ -74,7 +74,7 @@ HARMLESS = [
     ("brigd?", "openat|read", "/dev/urandom", "", "the JSON library's hash takes the clock instead"),
     ("brigd?", "readlink", "/proc/self/exe", "", "the name that it was started by is taken instead"),
     ("brigd?", "newfstatat", "AT_FDCWD.*S_IFDIR", "", "whose the build tree is matters to plain users: root gets the same store"),
-    ("brig", "newfstatat", "CMakeCache.txt", "", "brig then looks for a service of the host before it starts its own"),
+    ("brig", "newfstatat", "brig.mark", "", "brig then looks for a service of the host before it starts its own"),
     ("brig", "prlimit64", "RLIMIT_NOFILE, NULL", "", "the C library looks whether its caller makes sense"),
     ("brigd", "close_range", "4, ", "", "the C library then closes one after the other, and brigd all once more"),
     ("brigd", "openat|newfstatat|read", "mountinfo", "", "which file systems are the kernel's own is asked by the launcher, too"),

@@ -66,6 +66,7 @@ ROOMS = {
     "mcp": ["protocol", "stdio", "settings", "runs", "reply", "tools"],
 }
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early and jail/cell",
+         "common/static": "what static programs have in the place of the C library's name services: alone",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 # One header of a folder for one floor that sees no other of it.
 SHARED = {"jail/init/protocol.h": "jail/child", "jail/init/raw_call.h": "jail/cell", "jail/child/child_table.h": "jail/cli"}

@@ -54,7 +54,7 @@ def installed(tmp_path):
     def install(**recipes):
         (top / "bin").mkdir(parents=True)
         (top / "recipes").mkdir()
-        (top / "CMakeCache.txt").touch()
+        (top / "brig.mark").touch()
         shutil.copy(BINARY, top / "bin")
         shutil.copytree(REPO / "jail/guest", top / "guest")
         for name, text in {"tiny": TINY, **recipes}.items():

@@ -37,7 +37,7 @@ class Builder(Rootfs):
         top.chmod(0o755)
         for folder in (top / "bin", top / "recipes", self.store, self.outside):
             folder.mkdir()
-        (top / "CMakeCache.txt").touch()
+        (top / "brig.mark").touch()
         shutil.copy(BINARY, self.binary)
         shutil.copytree(REPO / "jail/guest", top / "guest")
         (self.outside / "victim").write_text("victim")

@@ -61,7 +61,7 @@ class Host:
         (root / "profiles").mkdir()
         (root / "bin").mkdir()
         (root / "profiles" / "basic.json").write_text('{"rootfs": "basic", "policy": "python"}')
-        (root / "CMakeCache.txt").touch() # it finds its programs beside itself
+        (root / "brig.mark").touch() # it finds its programs beside itself
         for name in ("brig", "brig-doctor", "proxy"):
             shutil.copy(BUILD / "bin" / name, root / "bin")
         for path in (root, *root.rglob("*")):  # made, and built, under whatever umask
@@ -176,7 +176,7 @@ def test_quiet_prints_what_is_not_ok_and_the_verdict(host):
 
 def test_help_is_no_error(host):
     answer = host.doctor("--help")
-    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json | --quiet]\n\nTest ")
+    assert (answer.status, answer.err) == (0, "") and answer.out.startswith("usage: brig doctor [--json | --quiet | --apparmor]\n\nTest ")
     assert "--json " in answer.out and "--help " in answer.out
 
 
@@ -810,7 +810,7 @@ def test_what_keeps_a_program_from_running_keeps_doctor_from_saying_that_it_can(
     for name in ("store", "guest"):
         (build / name).symlink_to(BUILD / name)
     shutil.copytree(BUILD / "profiles", build / "profiles")
-    (build / "CMakeCache.txt").touch()
+    (build / "brig.mark").touch()
     line = harm.replace("$PROFILES", str(build / "profiles")).replace("$RUNNING", str(build / "bin/brigd"))
     script = f"mount --bind /proc/sys /proc/sys && {line} && exec \"$@\"" if "/proc/sys" in harm else f"{line} && exec \"$@\""
     where = ["unshare", "--mount", "sh", "-c", script, "sh", build / "bin/brig"]

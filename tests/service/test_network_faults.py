@@ -40,7 +40,7 @@ def copied_(jail, tmp_path_factory):
     """copied(what is done to its brig-proxy) -> the folder of a build of its own."""
     def make(breaks):
         folder = tmp_path_factory.mktemp("build")
-        shutil.copy(host.build_dir() / "CMakeCache.txt", folder)
+        shutil.copy(host.build_dir() / "brig.mark", folder)
         shutil.copytree(host.build_dir() / "bin", folder / "bin")
         for name in "profiles", "guest":
             (folder / name).symlink_to(host.build_dir() / name)

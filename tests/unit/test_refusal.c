@@ -35,7 +35,7 @@ static const struct {
 	{ "ENOSYS below a filter is the filter's", &filtered, { .errnum = ENOSYS }, REFUSER_FILTER, "" },
 	{ "ENOSYS without a filter is an old kernel", &root, { .errnum = ENOSYS, .since = "5.12" }, REFUSER_KERNEL, "boot Linux 5.12 or newer (this is 5.10.0)" },
 	{ "EINVAL is a kernel without the option", &root, { .errnum = EINVAL, .config = "CONFIG_USER_NS" }, REFUSER_KERNEL, "built with CONFIG_USER_NS=y" },
-	{ "Ubuntu's AppArmor is told with the profile first", &ubuntu, { .errnum = EPERM, .twin = EINVAL }, REFUSER_APPARMOR, "apparmor_parser -r" },
+	{ "Ubuntu's AppArmor is told with the profile first", &ubuntu, { .errnum = EPERM, .twin = EINVAL }, REFUSER_APPARMOR, "brig doctor --apparmor | sudo tee /etc/apparmor.d/brig-here && sudo apparmor_parser -r" },
 	{ "and with the sysctl as well", &ubuntu, { .errnum = EACCES }, REFUSER_APPARMOR, "kernel.apparmor_restrict_unprivileged_userns=0" },
 	{ "Debian's old sysctl is named", &debian10, { .errnum = EPERM, .twin = EINVAL }, REFUSER_SYSCTL, "sysctl -w kernel.unprivileged_userns_clone=1" },
 	{ "a chroot is told from an LSM", &chrooted, { .errnum = EPERM, .twin = EINVAL }, REFUSER_CHROOT, "outside the chroot" },

@@ -119,12 +119,26 @@ static void check_links(const struct place *p)
 static void check_collected(const struct place *p)
 {
 	scoped_fd gc = open(p->lock, O_RDONLY | O_CLOEXEC);
+	char      aside[512], place[512];
 
 	must(gc >= 0 && flock(gc, LOCK_EX | LOCK_NB) == 0, "lock");
 	tap_ok(refused(p, "basic", ERR_MISSING, "build it:"), "a tree that is being collected is MISSING, not waited for");
+	snprintf(aside, sizeof aside, "%s/gone", p->store);
+	snprintf(place, sizeof place, "%s/trees/" DIGEST, p->store);
+	must(rename(place, aside) == 0, place);
+	tap_ok(refused(p, "basic", ERR_MISSING, "build it:"), "and when it has lost its place");
+	must(rename(aside, place) == 0, place);
+}
+
+static void check_copy(const struct place *p)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	struct stat       st;
+	struct err        e;
+
 	unlink(p->lock);
-	tap_ok(refused(p, "basic", ERR_MISSING, "build it:"), "a tree without its lock is gone");
-	close(open(p->lock, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+	tap_ok(store_open_tree(p->store, "basic", &t, &e) == 0, "a copied tree, which has no lock, can be used");
+	tap_ok(t.lock_fd >= 0 && !can_lock(p) && stat(p->lock, &st) == 0 && (st.st_mode & 07777) == 0600, "and gets one, which nobody else can open");
 }
 
 static void check_owner(const struct place *p)
@@ -172,6 +186,7 @@ int main(void)
 	check_missing(&p);
 	check_links(&p);
 	check_collected(&p);
+	check_copy(&p);
 	check_owner(&p);
 	check_tree_link(&p);
 	clear(&p);

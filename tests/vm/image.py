@@ -102,7 +102,7 @@ def tree_disk(disk, order, trees):
         for name in TREE:
             run("cp", "-a", REPO / name, new)
         (pathlib.Path(new) / "build").mkdir()
-        for name in ("bin", "tests", "man", "CMakeCache.txt"):
+        for name in ("bin", "tests", "man", "brig.mark", "CMakeCache.txt"):
             if (host.build_dir() / name).exists():
                 run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
         run("cmake", "--install", host.build_dir(), env={"DESTDIR": pathlib.Path(new) / "installed"})

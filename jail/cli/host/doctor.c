@@ -4,6 +4,7 @@
 #include "color.h"
 #include "command.h"
 #include "option.h"
+#include "paths.h"
 #include "probe.h"
 #include "surroundings.h"
 #include "text.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COLUMNS = 100, MARGIN = 8, ROW_COLUMNS = 19 + 2 + 8 + 2 + 8 + 2 };
 
@@ -23,17 +25,18 @@ struct checkup {
 };
 
 struct choice {
-	bool json, quiet;
+	bool json, quiet, apparmor;
 };
 
 static const struct option_row options[] = {
 	OPTION_SWITCH("json", 0, offsetof(struct choice, json), "Print one JSON object"),
 	OPTION_SWITCH("quiet", 'q', offsetof(struct choice, quiet), "Print only what is missing or degraded, and the verdict"),
+	OPTION_SWITCH("apparmor", 0, offsetof(struct choice, apparmor), "Print the AppArmor profile that lets this brig make user namespaces, and test nothing"),
 	OPTION_END,
 };
 
 static const struct command_help help = {
-	"brig doctor [--json | --quiet]",
+	"brig doctor [--json | --quiet | --apparmor]",
 	"Test what jails need on this host, and print what to change where something is missing.\n"
 	"The status is 0 when the default profile can run, 1 when it cannot.",
 	NULL,
@@ -173,6 +176,31 @@ static int print_checkup_json(const struct checkup *c)
 	return r;
 }
 
+/*
+ * The path is the profile's name as well: those of two trees do not replace each other. Its flag and its one rule are those of
+ * packaging/apparmor/brig, which says why only brig has one.
+ */
+static int print_apparmor_profile(struct err *e)
+{
+	struct brig_paths at;
+	char              path[PATH_SIZE + 8];
+
+	if (brig_paths_find(&at, e) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/brig", at.libexec);
+	if (access(path, X_OK) < 0)
+		snprintf(path, sizeof path, "%s", BRIG_BINDIR "/brig");
+	for (const char *c = path; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return err_set(e, ERR_BAD_SPEC, "the path of brig has a control character, which no AppArmor profile can have: move it");
+	printf("# AppArmor profile for the brig of this path, which may then make user namespaces. Whoever can write there can make them with a program of their own.\n"
+	       "abi <abi/4.0>,\n\nprofile \"");
+	for (const char *c = path; *c; c++)
+		printf("%s%c", strchr("\\\"?*[]{}^@", *c) ? "\\" : "", *c);
+	puts("\" flags=(unconfined) {\n  userns,\n}");
+	return 0;
+}
+
 int doctor_main(int argc, char **argv)
 {
 	struct checkup c      = { .finding = NULL };
@@ -184,6 +212,8 @@ int doctor_main(int argc, char **argv)
 		n = err_set(&e, ERR_BAD_SPEC, "%.60s: one argument too many; see --help", argv[n + 1]);
 	if (n < 0)
 		return command_print_help_or_error(n, "doctor", options, &help, &e);
+	if (choice.apparmor)
+		return print_apparmor_profile(&e) < 0 ? command_print_help_or_error(-1, "doctor", options, &help, &e) : 0;
 	if (run_all_probes(&c) < 0) {
 		perror("brig doctor");
 		return 1;

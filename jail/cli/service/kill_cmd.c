@@ -120,26 +120,15 @@ static json_t *kill_all_runs(struct brigd *server, const struct killing *k, stru
 
 /* --- the command --- */
 
-/* brig is linked statically, and asks no other source of users than this file. */
-static bool find_uid_of_name(const char *name, uid_t *uid)
-{
-	FILE          *in    = fopen("/etc/passwd", "re");
-	struct passwd *entry = NULL;
-
-	while (in && (entry = fgetpwent(in)) && strcmp(entry->pw_name, name) != 0)
-		;
-	if (entry)
-		*uid = entry->pw_uid;
-	if (in)
-		fclose(in);
-	return entry != NULL;
-}
-
+/* Of a static brig the accounts are those of this file (common/static/name_service.c). */
 static int resolve_user_option(struct killing *k, struct err *e)
 {
-	uint64_t uid;
+	const struct passwd *user = k->user ? getpwnam(k->user) : NULL;
+	uint64_t             uid;
 
-	if (!k->user || find_uid_of_name(k->user, &k->uid))
+	if (user)
+		k->uid = user->pw_uid;
+	if (user || !k->user)
 		return 0;
 	if (text_to_u64(k->user, &uid) < 0 || uid >= UINT32_MAX)
 		return err_set(e, ERR_BAD_SPEC, "--user %.40s: there is no such user in /etc/passwd; write a number", k->user);

@@ -164,8 +164,8 @@ static void print_caps_advice(const struct refusal *r, const struct surroundings
 
 /* clang-format off */
 /* Not installed in /etc/apparmor.d: a parser older than the rule "userns" would fail on it at every boot. */
-#define APPARMOR_FIX "as root: cp " BRIG_DATADIR "/apparmor/brig /etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/brig " \
-		     "(a brig elsewhere: with its path in it); or, for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+#define APPARMOR_FIX "brig doctor --apparmor | sudo tee /etc/apparmor.d/brig-here && sudo apparmor_parser -r /etc/apparmor.d/brig-here; " \
+		     "or, for every program: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 /* clang-format on */
 
 static void print_filter_advice(const struct refusal *r, const struct surroundings *at, char *buf, size_t len)

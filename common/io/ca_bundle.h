@@ -1,0 +1,5 @@
+/* ca_bundle.h - the certificates of authorities that this host trusts */
+#pragma once
+
+/* The file that has all of them, on whatever distribution this is; NULL if there is none that can be read. */
+const char *ca_bundle_find(void);
