@@ -326,7 +326,7 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 		struct progress progress;
 		int             r;
 
-		if (process_check_stop_signal(b->options->stop, e) < 0)
+		if (take_stop_signal(b->options->stop, e) < 0)
 			return -1;
 		progress_start(&progress, stage->name, (unsigned)(stage - first) + 1, n);
 		r = stage->run(b, e);

@@ -67,7 +67,7 @@ static int copy_walked_entry(void *context, int dir, const char *name, struct er
 	int          r;
 
 	snprintf(text, sizeof text, "%s/%s", w->path, name);
-	if (extract_normalize_path(text, w->path, e) < 0 || process_check_stop_signal(w->import->stop, e) < 0)
+	if (extract_normalize_path(text, w->path, e) < 0 || take_stop_signal(w->import->stop, e) < 0)
 		return -1;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (S_ISLNK(st.st_mode) && tree_read_link(dir, name, text) < 0))

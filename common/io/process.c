@@ -177,7 +177,8 @@ static void __attribute__((noreturn)) run_child(const struct process *p, uid_t u
 	run_under_init(p, pipe_fd);
 }
 
-static pid_t clone_process(const struct process *p, int *pidfd, int pipe_fd)
+/* Returns in the parent only: the child becomes PID 1 of new namespaces, and starts the program. */
+static pid_t start_init(const struct process *p, int *pidfd, int pipe_fd)
 {
 	uid_t             uid  = geteuid();
 	gid_t             gid  = getegid();
@@ -196,7 +197,7 @@ static pid_t clone_process(const struct process *p, int *pidfd, int pipe_fd)
 	return pid;
 }
 
-int process_check_stop_signal(int stop, struct err *e)
+int take_stop_signal(int stop, struct err *e)
 {
 	struct signalfd_siginfo info;
 
@@ -233,8 +234,8 @@ static int wait_for_init(const struct process *p, int pidfd, struct err *e)
 			return -1;
 		}
 		if (on[0].revents & POLLIN) /* Ctrl-C reaches the program as well, which may end first */
-			return bad ? bad : process_check_stop_signal(p->stop, e);
-		if (!bad && ((bad = process_check_stop_signal(p->stop, e)) < 0 || (bad = check_free_space(p->place, e)) < 0)) {
+			return bad ? bad : take_stop_signal(p->stop, e);
+		if (!bad && ((bad = take_stop_signal(p->stop, e)) < 0 || (bad = check_free_space(p->place, e)) < 0)) {
 			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 			on[1].fd = -1;
 		}
@@ -264,13 +265,13 @@ int process_run(const struct process *p, struct err *e)
 	scoped_fd pidfd = -1;
 	pid_t     pid;
 
-	if (process_check_stop_signal(p->stop, e) < 0)
+	if (take_stop_signal(p->stop, e) < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "pipe");
 	scoped_fd reading = ends[0], writing = ends[1];
 
-	pid = clone_process(p, &pidfd, writing);
+	pid = start_init(p, &pidfd, writing);
 	if (pid < 0)
 		return err_sys(e, "%s: new namespaces%s", p->argv[0], geteuid() ? " (not root, so they need user namespaces)" : "");
 	fd_closep(&writing);

@@ -29,4 +29,4 @@ struct process {
 must_use int process_run(const struct process *p, struct err *e);
 
 /* -1 with kind LIMIT, errnum ECANCELED and the signal's name if the non-blocking signalfd has one; 0: it has none, or is -1. */
-must_use int process_check_stop_signal(int stop, struct err *e);
+must_use int take_stop_signal(int stop, struct err *e);

@@ -74,7 +74,7 @@ static bool measure_process_memory(pid_t pid, uint64_t *shared, uint64_t *own)
 	return true;
 }
 
-void zygote_report_measure_memory(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
+void zygote_report_measure_processes(struct zygote_report *report, pid_t pid, int pidfd, const struct waiting_forks *waiting)
 {
 	struct zygote_report r         = *report;
 	struct pollfd        gone      = { .fd = pidfd, .events = POLLIN };

@@ -42,5 +42,5 @@ struct waiting_forks {
 	int      pidfd;
 };
 /* Measures the zygote pid. If pidfd shows its end, *report stays unchanged: the number may be another process's. */
-void zygote_report_measure_memory(struct zygote_report *report, pid_t pid, int pidfd,
+void zygote_report_measure_processes(struct zygote_report *report, pid_t pid, int pidfd,
 				  const struct waiting_forks *waiting);

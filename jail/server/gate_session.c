@@ -83,7 +83,7 @@ int gate_handle_close(struct connection *c, const struct protocol_request *reque
 
 	if (!s)
 		return -1;
-	session_close(s, "its client closed it");
+	session_request_close(s, "its client closed it");
 	json_object_set_new(reply, "session", json_string(s->run->id));
 	return GATE_ANSWERED;
 }

@@ -328,7 +328,7 @@ void zygote_process_measure_memory(struct zygote_process *z, const struct waitin
 {
 	reset_report_of_new_zygote(z);
 	z->measured = clock_ms(CLOCK_MONOTONIC);
-	zygote_report_measure_memory(&z->report, z->now.pid, z->now.pidfd, waiting);
+	zygote_report_measure_processes(&z->report, z->now.pid, z->now.pidfd, waiting);
 }
 
 void zygote_process_write_report(struct zygote_process *z, int report_fd)

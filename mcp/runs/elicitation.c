@@ -73,7 +73,7 @@ static void elicitation_cancel_sent(struct execution *x)
 
 void elicitation_withdraw(struct execution *x)
 {
-	loop_timer_clear(&x->mcp->loop, &x->asks);
+	loop_timer_clear(&x->mcp->loop, &x->question_timer);
 	if (client_request_waits(&x->elicitation.request))
 		elicitation_cancel_sent(x);
 }
@@ -123,7 +123,7 @@ static void elicitation_on_consent(struct client_request *r, struct mcp *m, cons
 	else
 		tool_bridge_set_consent(&x->tools.bridge, e->number,
 				    parse_consent(response->result, &answer) ? answer : CONSENT_NO, NULL);
-	loop_timer_set(&m->loop, &x->asks, 0); /* the next question */
+	loop_timer_set(&m->loop, &x->question_timer, 0); /* the next question */
 }
 
 void elicitation_send(struct call *c, struct execution *x)

@@ -123,10 +123,10 @@ static void execution_on_tool_question(void *owner)
 {
 	struct execution *x = owner;
 
-	loop_timer_set(&x->mcp->loop, &x->asks, 0);
+	loop_timer_set(&x->mcp->loop, &x->question_timer, 0);
 }
 
-static void execution_on_ask_timer(void *owner)
+static void execution_on_question_timer(void *owner)
 {
 	elicitation_send_open_questions(owner);
 }
@@ -333,7 +333,7 @@ static struct execution *execution_create(struct mcp *m, const struct execution_
 	run_pipe_set_tail(&x->run.out, x->tail[0]);
 	run_pipe_set_tail(&x->run.err, x->tail[1]);
 	x->asked_ms  = loop_now_ms();
-	x->asks      = (struct loop_timer){ .due = execution_on_ask_timer, .owner = x };
+	x->question_timer = (struct loop_timer){ .due = execution_on_question_timer, .owner = x };
 	x->is_report = request->session || strcmp(mode, "check") != 0;
 	TAILQ_INIT(&x->waiters);
 	TAILQ_INSERT_TAIL(&m->executions->all, x, link);

@@ -81,7 +81,7 @@ struct execution {
 	struct queued_call      queued;    /* in a session */
 	struct transfer         transfer;  /* without a session: puts its files before it runs */
 	/* asks a person in the next iteration of the loop, not inside of another callback */
-	struct loop_timer       asks;
+	struct loop_timer       question_timer;
 	struct elicitation      elicitation; /* one at a time */
 	/* requestState of the questions that were sent as a result (2026-07-28); "": none */
 	char                    round[33];

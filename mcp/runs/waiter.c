@@ -230,7 +230,7 @@ void call_wait_for_run(struct call *c, struct execution *x, uint64_t wait_ms)
 		return;
 	}
 	if (x->tools.bridge.open) /* it may have asked before, when no call attended it */
-		loop_timer_set(&c->mcp->loop, &x->asks, 0);
+		loop_timer_set(&c->mcp->loop, &x->question_timer, 0);
 	if (wait_ms)
 		loop_timer_set(&c->mcp->loop, &v->wait, (int64_t)wait_ms);
 	if (c->progress_token)

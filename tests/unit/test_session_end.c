@@ -109,7 +109,7 @@ static void check_second_ready(void)
 	send_as_session_server(&ready);
 	session_on_run_set_up(s, &RUN_RESULT_NONE, 0);
 	tap_ok(s->state == SESSION_OPEN, "a session opens when its server is ready and its run is set up");
-	session_close(s, "its client closed it");
+	session_request_close(s, "its client closed it");
 	tap_ok(recv(session_server, text, sizeof text, 0) > 0, "the server of a closing session is asked to end");
 	send_as_session_server(&ready);
 	tap_ok(recv(session_server, text, sizeof text, MSG_DONTWAIT) == 0,

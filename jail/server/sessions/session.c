@@ -35,7 +35,7 @@ static void session_on_timer(void *owner)
 		session_set_timer(s);
 		return;
 	}
-	session_close(s, why);
+	session_request_close(s, why);
 }
 
 /* --- messages of its server --- */
@@ -224,7 +224,7 @@ const char *session_on_run_ended(struct session *s, enum exit_reason reason)
 	return why;
 }
 
-void session_close(struct session *s, const char *why)
+void session_request_close(struct session *s, const char *why)
 {
 	if (s->state == SESSION_CLOSES)
 		return;

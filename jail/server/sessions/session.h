@@ -102,7 +102,7 @@ void session_on_run_set_up(struct session *s, const struct run_result *set_up, u
  */
 const char *session_on_run_ended(struct session *s, enum exit_reason reason);
 /* Asks it to end. why: for clients that ask for the session later. */
-void session_close(struct session *s, const char *why);
+void session_request_close(struct session *s, const char *why);
 
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
 struct session *session_find_open_or_deny(const struct server *d, const char *id_or_name, uid_t uid,

@@ -49,7 +49,7 @@ void session_close_idle_if_memory_short(void *server)
 	if (s) {
 		snprintf(why, sizeof why, "the host had less than %s of memory available, and it was idle for longest",
 			 text_from_size(spare, size, sizeof size));
-		session_close(s, why);
+		session_request_close(s, why);
 	}
 	if (!TAILQ_EMPTY(&d->sessions))
 		loop_timer_set(&d->loop, &d->memory_timer, LOOK_MS);
