@@ -60,8 +60,8 @@ void inet_format_url(int fd, const char *path, char *url, size_t len, char *host
 	*host = 0;
 	(void)getsockname(fd, &address.any, &size);
 	is_six = address.any.sa_family == AF_INET6;
-	(void)inet_ntop(address.any.sa_family, is_six ? (const void *)&address.six.sin6_addr : &address.four.sin_addr, host,
-			INET6_ADDRSTRLEN);
+	(void)inet_ntop(address.any.sa_family,
+			is_six ? (const void *)&address.six.sin6_addr : &address.four.sin_addr, host, INET6_ADDRSTRLEN);
 	(void)snprintf(url, len, is_six ? "http://[%s]:%u%s" : "http://%s:%u%s", host,
 		       ntohs(is_six ? address.six.sin6_port : address.four.sin_port), path);
 }
