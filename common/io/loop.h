@@ -8,8 +8,7 @@
  */
 #pragma once
 #include "err.h"
-
-#include <sys/queue.h>
+#include "linked_list.h"
 
 struct loop_timer {
 	TAILQ_ENTRY(loop_timer) link;

@@ -6,11 +6,10 @@
  * to rehearse, which makes its first run fast (jail/zygote/module/main.py).
  */
 #pragma once
+#include "linked_list.h"
 #include "monitor_protocol.h"
 #include "run_spec.h"
 #include "run_spec_file.h"
-
-#include <sys/queue.h>
 
 struct lease {
 	TAILQ_ENTRY(lease) link;

@@ -6,11 +6,10 @@
  * left out. When memory is short, a run is not counted.
  */
 #pragma once
+#include "linked_list.h"
 #include "run_result.h"
 
 #include <jansson.h>
-
-#include <sys/queue.h>
 
 enum { HISTOGRAM_BOUNDS_MAX = 18 };
 

@@ -11,14 +11,13 @@
 #include "backend.h"
 #include "config.h"
 #include "figures.h"
+#include "linked_list.h"
 #include "log.h"
 #include "loop.h"
 #include "paths.h"
 #include "profile_set.h"
 #include "quota.h"
 #include "record.h"
-
-#include <sys/queue.h>
 
 enum {
 	CONNECTIONS_MAX         = 1024,

@@ -10,11 +10,10 @@
  * calls before it is freed.
  */
 #pragma once
+#include "linked_list.h"
 #include "mcp.h"
 #include "revision.h"
 #include "rpc.h"
-
-#include <sys/queue.h>
 
 struct channel;
 

@@ -7,11 +7,11 @@
  */
 #pragma once
 #include "lines.h"
+#include "linked_list.h"
 #include "rpc.h"
 #include "sse.h"
 
 #include <curl/curl.h>
-#include <sys/queue.h>
 
 struct exchange;
 

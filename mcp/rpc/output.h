@@ -2,9 +2,8 @@
  * output.h - a queue of lines for a client that may read slowly
  */
 #pragma once
+#include "linked_list.h"
 #include "stream_end.h"
-
-#include <sys/queue.h>
 
 /* While more bytes than this are queued, no more requests of the client are read. */
 #define OUTPUT_ENOUGH (256 * KIB)
