@@ -25,6 +25,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -361,6 +362,16 @@ static bool tree_is_built(const struct build *b)
 	       tree_store_is_marked(&b->tree_store, t.digest, b->recipe.sha256);
 }
 
+static int load_sources(struct build *b, struct err *e)
+{
+	char *own = recipe_source_lines(&b->recipe);
+	int   r   = own ? sources_load(&b->sources, b->options->sources, own, b->recipe.suite, e)
+			: err_set(e, ERR_LIMIT, "out of memory");
+
+	free(own);
+	return r;
+}
+
 int build_from_recipe(const struct build_options *o, struct err *e)
 {
 	scoped(build_done) struct build b = {
@@ -383,7 +394,7 @@ int build_from_recipe(const struct build_options *o, struct err *e)
 			fprintf(stderr, "%s in the store was built from another recipe or by another brig\n",
 				b.recipe.name);
 	}
-	if (wheels_find(&b.wheels, e) < 0 || sources_load(&b.sources, o->sources, b.recipe.suite, e) < 0 ||
+	if (wheels_find(&b.wheels, e) < 0 || load_sources(&b, e) < 0 ||
 	    open_workspace_and_log(&b, e) < 0)
 		return err_wrap(e, "%s", b.recipe.name);
 	fprintf(stderr, "building %s from %zu packages and what they need\n", b.recipe.name,

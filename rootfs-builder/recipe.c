@@ -3,6 +3,7 @@
 #include "file.h"
 #include "trust.h"
 #include "generate.h"
+#include "sources.h"
 #include "text.h"
 #include "tree.h"
 #include "wire.h"
@@ -10,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,8 @@ const struct field recipe_fields[] = {
 	  "A recipe of brig's own folder; its rows come before these" },
 	{ "suite",        FIELD_NAME, AT(suite),        0, 63,       0,
 	  "The Debian release the packages come from, by its code name" },
+	{ "sources",      FIELD_LIST, AT(sources),      0, 64,       0,
+	  "deb URI SUITE main: where the packages come from if the machine's apt has no source of the suite" },
 	{ "size_max",     FIELD_SIZE, AT(size_max),     1, 64 * GIB, 256 * MIB,
 	  "The build fails when all files together are larger; what extends another has 256M more than that one" },
 	{ "packages",     FIELD_LIST, AT(packages),     0, 1024,     0,
@@ -107,6 +111,11 @@ static const char *check_package_row(const struct recipe_row *row)
 	return NULL;
 }
 
+static const char *check_source_row(const struct recipe_row *row)
+{
+	return sources_line_is_plain(row->key) && !row->between ? NULL : "expected deb URI SUITE main";
+}
+
 static const char *check_path_row(const struct recipe_row *row)
 {
 	return tree_path_is_plain(row->key) && !row->between ? NULL : "not a plain absolute path";
@@ -132,6 +141,7 @@ static const struct {
 	const char *list;
 	const char *(*check)(const struct recipe_row *);
 } checks[] = {
+	{ "sources",    check_source_row   },
 	{ "packages",   check_package_row  },
 	{ "omit",       check_package_row  },
 	{ "prune",      check_path_row     }, /* a pattern must be a plain path too, so it cannot leave the tree */
@@ -187,6 +197,22 @@ static bool list_has_key(const json_t *list, const char *key)
 			return true;
 	}
 	return false;
+}
+
+char *recipe_source_lines(const struct recipe *r)
+{
+	char             *text = NULL;
+	size_t            len, i;
+	struct recipe_row row;
+	FILE             *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	recipe_foreach(r->sources, row, i) {
+		fprintf(out, "%s\n", row.key);
+	}
+	fclose(out);
+	return text;
 }
 
 bool recipe_has_package(const struct recipe *r, const char *name)

@@ -20,7 +20,7 @@ struct recipe {
 	uint64_t      size_max;
 	/* recipe_load() makes the two paths relative to the recipe's own directory */
 	const char   *requirements, *wheels, *index;
-	const json_t *packages, *omit, *prune, *keep, *dirs, *links, *generate, *compile, *prune_last;
+	const json_t *sources, *packages, *omit, *prune, *keep, *dirs, *links, *generate, *compile, *prune_last;
 	json_t       *source; /* owns all texts */
 };
 
@@ -37,6 +37,8 @@ must_use int recipe_extend(struct recipe *r, const struct recipe *base, struct e
 /* Loads a recipe with all that it extends. name: that of a recipe in the folder, or a file that ends in ".json". */
 must_use int recipe_load(struct recipe *ret, const char *folder, const char *name, struct err *e);
 void         recipe_done(struct recipe *r);
+/* The rows of sources as lines, to be freed; NULL when memory is short. */
+char        *recipe_source_lines(const struct recipe *r);
 bool         recipe_has_package(const struct recipe *r, const char *name);
 #define scoped_recipe scoped(recipe_done) struct recipe
 

@@ -318,17 +318,38 @@ static int add_machine_sources(struct sources *s, const char *suite, struct err 
 	return bad;
 }
 
-int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e)
+/* --- the recipe's --- */
+
+bool sources_line_is_plain(const char *line)
+{
+	scoped(entry_done) struct entry x = { 0 };
+
+	x.types      = next_word_copy(&line);
+	x.uris       = next_word_copy(&line);
+	x.suites     = next_word_copy(&line);
+	x.components = strdup(line);
+	return x.types && strcmp(x.types, "deb") == 0 && x.uris && is_usable_uri(x.uris, strlen(x.uris)) && x.suites &&
+	       x.suites[0] && list_has_word(x.components, "main");
+}
+
+int sources_load(struct sources *ret, const char *file, const char *own, const char *suite, struct err *e)
 {
 	scoped_sources s = { 0 };
 
 	if ((file ? add_sources_file(&s, file, suite, e) : add_machine_sources(&s, suite, e)) < 0)
 		return -1;
-	if (!s.len)
+	if (!file && !s.len && sources_add_list(&s, own, suite, e) < 0)
+		return -1;
+	if (!s.len && file)
 		return err_set(e, ERR_MISSING,
 			       "%s has no source of Debian %s (main, signed by Debian); name a file that has one: "
 			       "--sources FILE",
-			       file ? file : "/etc/apt", suite);
+			       file, suite);
+	if (!s.len)
+		return err_set(e, ERR_MISSING,
+			       "neither /etc/apt nor the recipe has a source of Debian %s (main, signed by Debian); "
+			       "add one to the recipe: \"sources\": [\"deb URI %s main\"]",
+			       suite, suite);
 	*ret = s;
 	s    = (struct sources){ 0 };
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * sources.h - where the machine's apt gets Debian from.
+ * sources.h - where Debian packages come from: the machine's apt, else the recipe.
  *
  * A machine may have other sources too (of a vendor, of a language). They must
  * neither be used nor need to be reachable, so apt's own list cannot be passed
@@ -28,9 +28,14 @@ void sources_done(struct sources *s);
 must_use int sources_add_list(struct sources *s, const char *text, const char *suite, struct err *e); /* *.list */
 must_use int sources_add_deb822(struct sources *s, const char *text, const char *suite, struct err *e); /* *.sources */
 
-/* Reads /etc/apt, or one file when `file` is given; a name in ".sources" means deb822 style, any other one-line style.
+/*
+ * Reads one file when `file` is given; a name in ".sources" means deb822 style, any other one-line style. Without one
+ * reads /etc/apt, and takes the recipe's own lines where that has no source of the suite.
  */
-must_use int sources_load(struct sources *ret, const char *file, const char *suite, struct err *e);
+must_use int sources_load(struct sources *ret, const char *file, const char *own, const char *suite, struct err *e);
+
+/* True for "deb URI SUITE main", which is what a recipe may have. */
+bool sources_line_is_plain(const char *line);
 
 /* Replaces every host name by "(mirror)" and removes IP addresses that apt prints. In place. */
 void sources_hide_hosts(const struct sources *s, char *text);

@@ -16,10 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ARCHIVES   "/var/cache/apt/archives"
-#define MERGED_USR                                                                                                   \
-	"/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh" /* runs dpkg-deb, which needs a TMPDIR that it can write \
-							       to */
+#define ARCHIVES "/var/cache/apt/archives"
+/* Before anything is extracted. mmdebstrap's own hook makes no links from version 1.4 on, and so none for Debian 12. */
+#define MERGE_USR "cd \"$1\" && for dir in bin sbin lib lib64; do mkdir -p usr/$dir && ln -s usr/$dir $dir; done"
 
 static void text_freep(char **text)
 {
@@ -150,10 +149,22 @@ static char *make_include_option(const struct recipe *r)
 	return text;
 }
 
+static int write_installed_package(int fd, const char *name, struct err *e)
+{
+	return dprintf(fd,
+		       "Package: %s\nStatus: install ok installed\nArchitecture: all\nMulti-Arch: "
+		       "foreign\nMaintainer: -\n"
+		       "Version: 9999:0\nDescription: omitted\n\n",
+		       name) < 0
+		       ? err_sys(e, "omit")
+		       : 0;
+}
+
 /*
  * apt does not fetch a package that it believes to be installed. The version is
  * very high, so that any "at least" is fulfilled; a package that depends on an
- * exact version fails the build.
+ * exact version fails the build. usr-is-merged: the other way to fulfil what
+ * depends on it would be a package that moves files by its scripts.
  */
 static int write_omitted_packages(const struct unpack *u, struct err *e)
 {
@@ -161,15 +172,11 @@ static int write_omitted_packages(const struct unpack *u, struct err *e)
 	struct recipe_row row;
 	size_t            i;
 
-	if (fd < 0)
+	if (fd < 0 || write_installed_package(fd, "usr-is-merged", e) < 0)
 		return -1;
 	recipe_foreach(u->recipe->omit, row, i) {
-		if (dprintf(fd,
-			    "Package: %s\nStatus: install ok installed\nArchitecture: all\nMulti-Arch: "
-			    "foreign\nMaintainer: -\n"
-			    "Version: 9999:0\nDescription: omitted\n\n",
-			    row.key) < 0)
-			return err_sys(e, "omit");
+		if (write_installed_package(fd, row.key, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -192,8 +199,7 @@ static int run_mmdebstrap(const struct unpack *u, int place, const char *package
 		"--variant=extract",                 /* no maintainer scripts, and only the packages of the recipe */
 		"--mode=root",
 		"--format=directory",
-		/* makes links such as /bin -> usr/bin before anything is extracted */
-		"--setup-hook=TMPDIR=\"$1/tmp\" " MERGED_USR " \"$1\"",
+		"--setup-hook=" MERGE_USR,
 		"--setup-hook=cat \"${1%/*/*}/omit\" >>\"$1/var/lib/dpkg/status\"",
 		/* no program runs in the tree; the names of the archives have the versions */
 		"--skip=chroot/mount,cleanup/apt,output/dev",

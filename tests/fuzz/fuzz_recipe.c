@@ -38,6 +38,8 @@ static void must_hold(const struct recipe *r)
 			must_about(row.value, !*row.value == !(lists[i].between && *lists[i].between));
 			must_read_row_the_same(&row, lists[i].between ? lists[i].between : "");
 		}
+	recipe_foreach(r->sources, row, j)
+		must_about(row.key, strncmp(row.key, "deb ", 4) == 0 && !strchr(row.key, '[') && !*row.value);
 	recipe_foreach(r->generate, row, j)
 		must_about(row.value, generator_find(row.value));
 }

@@ -61,9 +61,9 @@ class Keys:
         subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=False, capture_output=True, timeout=host.HANG)
 
 
-def mirror(top, packages, keys):
+def mirror(top, packages, keys, suite="bookworm"):
     """{name: data.tar} as a mirror that apt can copy from; the file with its address."""
-    index = top / "dists/bookworm/main/binary-amd64"
+    index = top / f"dists/{suite}/main/binary-amd64"
     for folder in (index, top / "pool"):
         folder.mkdir(parents=True)
     rows = ""
@@ -72,11 +72,11 @@ def mirror(top, packages, keys):
         (top / f"pool/{name}.deb").write_bytes(text)
         rows += f"{control}Filename: pool/{name}.deb\nSize: {len(text)}\nSHA256: {hashlib.sha256(text).hexdigest()}\n\n"
     (index / "Packages").write_text(rows)
-    release = top / "dists/bookworm/Release"
-    release.write_text("Suite: bookworm\nCodename: bookworm\nArchitectures: amd64\nComponents: main\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
+    release = top / f"dists/{suite}/Release"
+    release.write_text(f"Suite: {suite}\nCodename: {suite}\nArchitectures: amd64\nComponents: main\nDate: Sat, 01 Jan 2022 00:00:00 UTC\n"
                        f"SHA256:\n {hashlib.sha256(rows.encode()).hexdigest()} {len(rows.encode())} main/binary-amd64/Packages\n")
     keys.gpg("--output", release.with_name("InRelease"), "--clearsign", release)
-    (top / "sources.list").write_text(f"deb copy:{top} bookworm main\n")
+    (top / "sources.list").write_text(f"deb copy:{top} {suite} main\n")
     return top / "sources.list"
 
 

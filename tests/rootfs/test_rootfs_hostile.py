@@ -45,15 +45,17 @@ class Builder(Rootfs):
         for path in (self.outside, self.outside / "victim"):
             path.chmod(0o777)
 
-    def build(self, packages, spoil=lambda pool: None, **recipe):
+    def build(self, packages, spoil=lambda pool: None, suite="bookworm", named="option", **recipe):
+        """named: what names the mirror, an option, the recipe or nothing."""
         top = pathlib.Path(tempfile.mkdtemp(prefix="mirror-", dir=self.top))
         top.chmod(0o755)
-        sources = mirror(top, {name: archive(members) if isinstance(members, list) else members for name, members in packages.items()}, self.keys)
+        sources = mirror(top, {name: archive(members) if isinstance(members, list) else members for name, members in packages.items()}, self.keys, suite)
         spoil(top / "pool")
+        recipe |= {"sources": [sources.read_text().strip()]} if named == "recipe" else {}
         path = self.top / "recipes" / f"{NAME}.json"
-        path.write_text(json.dumps({"suite": "bookworm", "packages": [*packages], **recipe}))
+        path.write_text(json.dumps({"suite": suite, "packages": [*packages], **recipe}))
         user = ["setpriv", "--reuid", self.uid, "--regid", self.uid, "--clear-groups"] if self.uid else []
-        argv = trusting(self.keys, *user, self.binary, "build", "--store", self.store, "--sources", sources, path)
+        argv = trusting(self.keys, *user, self.binary, "build", "--store", self.store, *(["--sources", sources] if named == "option" else []), path)
         return subprocess.run(argv, capture_output=True, timeout=host.HANG, env={"PATH": os.environ["PATH"]}, cwd=self.outside)
 
     def wrong(self, done):
@@ -149,6 +151,16 @@ def test_what_is_named_from_the_root_on_lands_in_the_tree(builder):
     tree = pathlib.Path(builder.rows()[NAME]["path"])
     assert (tree / way[1:] / "new").read_text() == "x" and (tree / "usr/more").stat().st_mode & 0o7777 == 0o755
     assert sorted(os.listdir(tree.parent)) == ["lock", "manifest.json", "recipes", "tree"], "something was planted beside it"
+
+
+@pytest.mark.nightly
+@pytest.mark.diagonal("builder")
+def test_a_recipe_brings_the_sources_of_a_release_that_the_machines_apt_does_not_have(builder):
+    done = builder.build({"one": TOP}, suite="forky", named=None)
+    assert not (wrong := builder.wrong(done)), wrong
+    assert b'neither /etc/apt nor the recipe has a source of Debian forky (main, signed by Debian); add one to the recipe: "sources": ["deb URI forky main"]' in done.stderr, done
+    done = builder.build({"one": TOP}, suite="forky", named="recipe")
+    assert done.returncode == 0 and (pathlib.Path(builder.rows()[NAME]["path"]) / "usr/file").read_text() == "something", done
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,12 @@ static const struct {
 	{ "a package cannot be wanted and omitted", HEAD ",\"omit\":[\"dash # why\"]}", ERR_BAD_SPEC, "omit: \"dash\": is in packages" },
 	{ "an omitted package cannot be two lines", HEAD ",\"omit\":[\"a1\\nb1\"]}", ERR_BAD_SPEC, "omit: a row with a character that cannot be shown" },
 	{ "there is nothing to keep without a base", HEAD ",\"prune\":[\"/a\"],\"keep\":[\"/a\"]}", ERR_BAD_SPEC, "keep: \"/a\": it extends no" },
+	{ "a source is a line of sources.list", HEAD ",\"sources\":[\"deb http://m.test/debian trixie main # why\"]}", ERR_NONE, "" },
+	{ "a source cannot name a key", HEAD ",\"sources\":[\"deb [trusted=yes] http://m.test/debian trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb [trusted=yes] " },
+	{ "a source has main", HEAD ",\"sources\":[\"deb http://m.test/debian trixie contrib\"]}", ERR_BAD_SPEC, "sources: \"deb http://m.test/debian trixie contrib\": expected deb URI SUITE main" },
+	{ "a source has binary packages", HEAD ",\"sources\":[\"deb-src http://m.test/debian trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb-src " },
+	{ "a source is an address", HEAD ",\"sources\":[\"deb trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb trixie main\"" },
+	{ "a source cannot be two lines", HEAD ",\"sources\":[\"deb http://m.test/debian trixie main\\ndeb x\"]}", ERR_BAD_SPEC, "sources: a row with a character that cannot be shown" },
 	{ "the last list is checked as the first", HEAD ",\"prune_last\":[\"..\"]}", ERR_BAD_SPEC, "prune_last: \"..\"" },
 };
 
