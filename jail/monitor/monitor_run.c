@@ -8,6 +8,7 @@
 #include "packet.h"
 #include "sealed.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

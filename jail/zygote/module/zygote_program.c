@@ -204,11 +204,12 @@ static void drop_main_module(PyObject *collect)
 	if (main)
 		PyDict_DelItemString(modules, "__main__");
 	call_python_hook(collect, collect);
-	main = known ? PyWeakref_GetObject(known) : Py_None;
+	main = known ? PyObject_CallFunctionObjArgs(known, NULL) : NULL;
 	if (main && PyModule_Check(main)) {
 		clear_module_names(PyModule_GetDict(main), true);
 		clear_module_names(PyModule_GetDict(main), false);
 	}
+	Py_XDECREF(main);
 	Py_XDECREF(known);
 	PyErr_Clear();
 }
