@@ -27,6 +27,12 @@ def build_dir():
 SANITIZERS_KEEP = 64 << 20 if build_dir().name == "asan" else 0 # bytes that a process may have more than it needs
 
 
+def debian():
+    """The release of this machine's Debian, by its code name: what was built here runs there. Elsewhere the older of those that brig knows."""
+    known = dict(line.split("=", 1) for line in read("/etc/os-release").splitlines() if "=" in line).get("VERSION_CODENAME", "")
+    return known if known in ("bookworm", "trixie") else "bookworm"
+
+
 def own_id(n):
     """The n-th user or group id of this worker, of 16: no account of Debian has such ids."""
     return 28400 + 16 * WORKER + n

@@ -1,6 +1,8 @@
 """A minimal Debian tree as the root of a host of its own: what a container of CI would be."""
 import subprocess
 
+from support import host
+
 # Not chroot: the kernel refuses user namespaces in one. FOLDER is what the script finds in /tmp.
 INSIDE = r"""
 set -e
@@ -25,8 +27,8 @@ exec /bin/sh -e -c "$1"
 """
 
 
-def make(tree, variant, packages=()):
-    done = subprocess.run(["mmdebstrap", f"--variant={variant}", *[f"--include={name}" for name in sorted(packages)], "bookworm", tree], capture_output=True, text=True)
+def make(tree, variant, packages=(), suite=None):
+    done = subprocess.run(["mmdebstrap", f"--variant={variant}", *[f"--include={name}" for name in sorted(packages)], suite or host.debian(), tree], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
