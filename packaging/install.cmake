@@ -1,5 +1,5 @@
 # What `cmake --install` puts in place; tests/run/test_install.py knows the list. Pages are installed by man/.
-install(TARGETS brig brig-mcp brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS brig brig-api brig-mcp brig-rootfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET brigd)
   install(TARGETS brigd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
@@ -54,7 +54,7 @@ foreach(manager system user)
   endif()
   set(services brigd brig-mcp)
   if(manager STREQUAL system)
-    list(APPEND services brig-metrics) # a user types brig metrics
+    list(APPEND services brig-metrics brig-api) # a user types brig metrics, or brig-api
   endif()
   foreach(service ${services})
     configure_file(${from}/${service}.service.in ${CMAKE_BINARY_DIR}/systemd/${manager}/${service}.service @ONLY)

@@ -8,7 +8,7 @@ foreach(source ${unit_tests})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE tests/unit)
   target_compile_definitions(${name} PRIVATE TEST_SOURCE="${CMAKE_SOURCE_DIR}")
-  target_link_libraries(${name} jail_daemon jail_supervisor jail_doctor jail_proxy common_client rootfs_floor mcp_http warnings)
+  target_link_libraries(${name} jail_daemon jail_supervisor jail_doctor jail_proxy common_client rootfs_floor mcp_http api warnings)
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
 target_sources(test_zygote PRIVATE jail/zygote/module/zygote.c) # of no floor: a Python loads it

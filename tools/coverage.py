@@ -14,7 +14,7 @@ BUILD = ROOT / "build" / "coverage"
 COUNTERS, PROFILE, TABLE, PAGES = BUILD / "counters", BUILD / "profile", BUILD / "table.txt", BUILD / "html"
 AREAS = ("common", "common/json", "common/protocol", "common/io", "common/client", "jail/spec", "jail/privilege", "jail/cgroup", "jail/seccomp", "jail/profile",
          "jail/messages", "jail/child", "jail/zygote", "jail/cell", "jail/runner", "jail/supervisor", "jail/launcher", "jail/monitor", "jail/proxy", "jail/audit", "jail/config", "jail/plan", "jail/server", "jail/daemon", "jail/doctor", "jail/cli", "jail/metrics", "jail/zygote/module",
-         "rootfs-builder", "mcp", "mcp/rpc", "mcp/broker", "mcp/remote", "mcp/http")
+         "rootfs-builder", "mcp", "mcp/rpc", "mcp/broker", "mcp/remote", "mcp/http", "api")
 UNCOUNTED = {"jail/init": "PID 1 of a cell, which has no C library", "jail/cli/early": "what brig does before its C library begins"}
 
 Sum = collections.namedtuple("Sum", "lines of_lines branches of_branches")

@@ -10,6 +10,7 @@
  *   docgen lists           the names of the lists
  */
 #define _GNU_SOURCE
+#include "api_settings.h"
 #include "audit_filter.h"
 #include "client_protocol.h"
 #include "config.h"
@@ -26,6 +27,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Options of brig-api, each with its bounds. */
+static void print_api_options(FILE *out)
+{
+	for (const struct option_row *row = api_options; row->field.name; row++) {
+		const char *arg = option_arg_placeholder(row);
+
+		fprintf(out, ".It Fl -%s%s%s\n%s.\n", row->field.name, *arg ? " Ar " : "", arg, row->field.doc);
+		if (field_is_number(&row->field))
+			field_print_bounds(&row->field, true, out);
+	}
+}
 
 /* As they are typed behind the option: FIELD_MS rows take seconds there. */
 static void print_options(FILE *out)
@@ -280,6 +293,7 @@ static const struct {
 	const char *name;
 	void (*print)(FILE *);
 } lists[] = {
+	{ "api-options", print_api_options }, /* brig-api(1): items of the list of options */
 	{ "options",  print_options },  /* brig(1): limits as options, in the units one types */
 	{ "limits",   print_limits },   /* brig-profile(5): limits as settings */
 	{ "ceilings", print_ceilings }, /* brig-profile(5): both presets of each, and the option */

@@ -164,7 +164,7 @@ MUTANTS = [Mutant(*row) for row in (
     ("proxy-for-one-run", "jail/proxy/cpu_share.c",
      "	uint64_t most = runs > 1 ? BESIDE_OTHERS : CPU_WHOLE;", "	uint64_t most = CPU_WHOLE;",
      "a run that floods brig-proxy keeps it from all other runs of its profile", ["tests/unit/test_cpu_share.c"]),
-    ("any-token", "mcp/http/http_token.c",
+    ("any-token", "common/http/http_digest.c",
      "	return !differ;", "	return true;",
      "every bearer token is the right one", ["tests/mcp/test_mcp_http_life.py", "-k", "published_sequence"]),
     ("any-session", "mcp/protocol/call.c",

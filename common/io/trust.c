@@ -60,6 +60,23 @@ int trust_check_folder_of(const char *path, struct err *e)
 	return trust_check(&st, folder, e);
 }
 
+/* Its group may read it: services share a file of root with mode 0640. */
+int trust_read_secret(const char *path, size_t max, struct bytes *ret, struct err *e)
+{
+	scoped_fd   fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_DENIED, "%s: not a regular file", path);
+	if (st.st_mode & S_IROTH)
+		return err_set(e, ERR_DENIED, "%s: others may read it; type: chmod 600 %s", path, path);
+	if (trust_check(&st, path, e) < 0 || trust_check_folder_of(path, e) < 0)
+		return -1;
+	return file_read_fd(fd, path, max, ret, e);
+}
+
 int trust_read(const char *path, size_t max, struct bytes *ret, struct err *e)
 {
 	scoped_fd   fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* open() of a FIFO would wait for a writer */

@@ -28,3 +28,5 @@ must_use int trust_check_folder_of(const char *path, struct err *e);
  * exist, e->errnum is ENOENT, so that the caller can try the next directory.
  */
 must_use int trust_read(const char *path, size_t max, struct bytes *ret, struct err *e);
+/* The same for a token: others must not be able to read it either. */
+must_use int trust_read_secret(const char *path, size_t max, struct bytes *ret, struct err *e);

@@ -79,32 +79,11 @@ static bool is_get_or_head(const char *method)
 	return !strcmp(method, "GET") || !strcmp(method, "HEAD");
 }
 
-static bool is_json_content_type(const char *type)
-{
-	static const char json[] = "application/json";
-
-	return type && !strncasecmp(type, json, sizeof json - 1) &&
-	       (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
-}
-
-/*
- * With two lengths, a proxy in front of this server might see another end of the request than this server does: request
- * smuggling.
- */
-static bool has_one_body_length(const struct http_head *h)
-{
-	const char *length = h->content_length;
-
-	if (h->transfer_encoding)
-		return !length && !strcasecmp(h->transfer_encoding, "chunked");
-	return !length || (*length && strlen(length) <= 19 && strspn(length, "0123456789") == strlen(length));
-}
-
 static enum route admission_check_body(const struct admission *a, const struct http_head *h, struct refusal *ret)
 {
-	if (!is_json_content_type(h->content_type))
+	if (!head_has_json_body(h))
 		return admission_refuse(ret, 415, "content-type", "Send Content-Type: application/json");
-	if (!has_one_body_length(h))
+	if (!head_has_one_body_length(h))
 		return admission_refuse(ret, 400, "length",
 					"Send either one Content-Length or Transfer-Encoding: chunked");
 	if (h->content_length && strtoull(h->content_length, NULL, 10) > a->body_max)

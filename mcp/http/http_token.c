@@ -1,25 +1,15 @@
 #define _GNU_SOURCE
-#define OPENSSL_SUPPRESS_DEPRECATED /* the one-shot SHA256() would link half of libcrypto for its providers */
 #include "http_token.h"
 
+#include "http_digest.h"
 #include "text.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define TOKEN_HOW "make one with:  (umask 077; openssl rand -hex 32 >brig-token)  and use:  --token-file brig-token"
-
-static void compute_sha256_of_text(const char *text, unsigned char ret[32])
-{
-	SHA256_CTX sha;
-
-	SHA256_Init(&sha);
-	SHA256_Update(&sha, text, strlen(text));
-	SHA256_Final(ret, &sha);
-}
 
 static int check_and_digest_token(unsigned char ret[32], const char *text, struct err *e)
 {
@@ -37,7 +27,7 @@ static int check_and_digest_token(unsigned char ret[32], const char *text, struc
 			e, ERR_BAD_SPEC,
 			"the bearer token must be at most %d printable ASCII characters without blanks; " TOKEN_HOW,
 			TOKEN_MAX);
-	compute_sha256_of_text(text, ret);
+	http_digest_text(text, ret);
 	return 0;
 }
 
@@ -96,15 +86,6 @@ int token_parse(struct token *ret, const char *text, struct err *e)
 	return 0;
 }
 
-static bool digests_are_equal(const unsigned char *a, const unsigned char *b)
-{
-	unsigned char differ = 0;
-
-	for (size_t i = 0; i < 32; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return !differ;
-}
-
 /* All rows are compared, whichever fits. */
 static const struct token_row *token_find_row(const struct token *t, const char *authorization)
 {
@@ -113,9 +94,9 @@ static const struct token_row *token_find_row(const struct token *t, const char 
 
 	if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
 		return NULL;
-	compute_sha256_of_text(authorization + 7 + strspn(authorization + 7, " "), given);
+	http_digest_text(authorization + 7 + strspn(authorization + 7, " "), given);
 	for (size_t i = 0; i < t->n; i++)
-		found = digests_are_equal(given, t->row[i].digest) ? &t->row[i] : found;
+		found = http_digests_are_equal(given, t->row[i].digest) ? &t->row[i] : found;
 	return found;
 }
 
@@ -132,13 +113,10 @@ bool token_rows_are_named(const struct token *t)
 /* A digest of the digest: this name is written into logs. */
 static void print_principal_of_digest(const struct token_row *row, char *ret, size_t size)
 {
-	unsigned char name[32];
-	SHA256_CTX    sha;
+	unsigned char name[HTTP_DIGEST_BYTES];
 	size_t        n = (size_t)snprintf(ret, size, "http-");
 
-	SHA256_Init(&sha);
-	SHA256_Update(&sha, row->digest, sizeof row->digest);
-	SHA256_Final(name, &sha);
+	http_digest_bytes(row->digest, sizeof row->digest, name);
 	for (size_t i = 0; i < 16 && n + 2 < size; i++, n += 2)
 		(void)snprintf(ret + n, size - n, "%02x", name[i]);
 }

@@ -67,7 +67,7 @@ static void visit_end_with_outcome(struct visit *v)
 	outcome_fill(&o, x);
 	outcome_mark_reported(v->execution);
 	if (x->record)
-		profile_info_set_isolation(c->mcp, x->profile, json_object_get(x->record, "isolation"));
+		profile_info_set_isolation(c->mcp->brigd_link, x->profile, json_object_get(x->record, "isolation"));
 	session = output_file_build(&files, c, &o, x);
 	visit_detach_and_free(v);
 	if (session)

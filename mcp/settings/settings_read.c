@@ -558,27 +558,12 @@ static int find_and_read_config(struct settings *s, struct err *e)
 
 /* --- the token --- */
 
-/* Others must not be able to read or write the token. Its group may read it: services share a file of root with mode 0640. */
-static int check_token_file(int fd, const char *path, struct err *e)
-{
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, "%s", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_DENIED, "%s: not a regular file", path);
-	if (st.st_mode & S_IROTH)
-		return err_set(e, ERR_DENIED, "%s: others may read it; type: chmod 600 %s", path, path);
-	return trust_check(&st, path, e) < 0 || trust_check_folder_of(path, e) < 0 ? -1 : 0;
-}
-
 static int read_token_file(struct settings *s, struct err *e)
 {
-	scoped_fd    fd = open(s->token_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	scoped_bytes b  = { 0 };
 	json_t      *kept;
 
-	if (check_token_file(fd, s->token_file, e) < 0 || file_read_fd(fd, s->token_file, SETTINGS_FILE_MAX, &b, e) < 0) {
+	if (trust_read_secret(s->token_file, SETTINGS_FILE_MAX, &b, e) < 0) {
 		e->kind = ERR_DENIED; /* see settings_exit_status() */
 		return err_wrap(e, "%s", s->where[SETTING_token]);
 	}

@@ -76,7 +76,7 @@ static void on_isolation_probe_ended(void *owner, struct execution *x)
 		json_array_extend(w->info.isolation, (json_t *)isolation);
 	else
 		w->info.why = json_string(message ? message : "no program could be run");
-	profile_info_set_isolation(w->call->mcp, x->profile, isolation);
+	profile_info_set_isolation(w->call->mcp->brigd_link, x->profile, isolation);
 	sandbox_info_deliver_and_free(w, NULL);
 }
 
@@ -101,7 +101,7 @@ static void run_isolation_probe(struct work *w)
 
 static void find_isolation_layers(struct work *w)
 {
-	const json_t *known = profile_info_isolation(w->call->mcp, w->info.preset);
+	const json_t *known = profile_info_isolation(w->call->mcp->brigd_link, w->info.preset);
 
 	if (!known && sandbox_info_profile(&w->info, w->info.preset)) {
 		run_isolation_probe(w);
@@ -144,7 +144,7 @@ static void ask_about_next_profile(struct work *w)
 	snprintf(w->asked, sizeof w->asked, "%s", json_string_value(json_array_get(w->names, n - 1)));
 	json_array_remove(w->names, n - 1);
 	w->fact = (struct profile_question){ .known = on_profile_explained, .owner = w };
-	profile_info_ask(&w->fact, w->call->mcp, "explain", w->asked);
+	profile_info_ask(&w->fact, w->call->mcp->brigd_link, "explain", w->asked);
 }
 
 static void add_name_once(json_t *names, const char *name)
@@ -188,7 +188,7 @@ void sandbox_info_gather(struct call *c, const struct sandbox_info_reader *reade
 	w->fact   = (struct profile_question){ .known = on_hello_reply, .owner = w };
 	c->work   = w;
 	c->cancel = sandbox_info_cancel_and_free;
-	profile_info_ask(&w->fact, c->mcp, "hello", NULL);
+	profile_info_ask(&w->fact, c->mcp->brigd_link, "hello", NULL);
 }
 
 void sandbox_info_answer(struct call *c, json_t *(*make)(const struct mcp *m, const struct sandbox_info *s),

@@ -304,7 +304,8 @@ static void execute_code_call(struct call *c, const json_t *given)
 		return;
 	}
 	profile = member_text(w->asked ? w->asked : w->arguments, "profile");
-	profile_info_ask(&w->fact, c->mcp, "explain", *profile ? profile : choice_default_profile(c->mcp->settings));
+	profile_info_ask(&w->fact, c->mcp->brigd_link, "explain",
+			 *profile ? profile : choice_default_profile(c->mcp->settings));
 }
 
 /* The caller has counted it in the metrics. */

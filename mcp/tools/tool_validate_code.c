@@ -85,7 +85,7 @@ static void validate_code_call(struct call *c, const json_t *given)
 		return;
 	}
 	profile = json_string_value(json_object_get(w->arguments, "profile"));
-	profile_info_ask(&w->fact, c->mcp, "explain", profile && *profile ? profile : choice_default_profile(c->mcp->settings));
+	profile_info_ask(&w->fact, c->mcp->brigd_link, "explain", profile && *profile ? profile : choice_default_profile(c->mcp->settings));
 }
 
 const struct tool tool_validate_code = {

@@ -130,7 +130,8 @@ static void write_file_call(struct call *c, const json_t *given)
 	if (write_file_parse_arguments(w, given, &e) < 0)
 		tool_end_work_with_text(w->call, e.text, true);
 	else
-		profile_info_ask(&w->fact, c->mcp, "explain", json_string_value(json_object_get(w->asked, "profile")));
+		profile_info_ask(&w->fact, c->mcp->brigd_link, "explain",
+				 json_string_value(json_object_get(w->asked, "profile")));
 }
 
 const struct tool tool_write_file = {

@@ -12,7 +12,7 @@ function(fuzz_program name)
   add_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE tests/fuzz)
-  target_link_libraries(${name} jail_cli jail_daemon jail_proxy rootfs_floor mcp mcp_http mcp_remote warnings)
+  target_link_libraries(${name} jail_cli jail_daemon jail_proxy rootfs_floor mcp mcp_http mcp_remote api warnings)
 endfunction()
 
 fuzz_program(fuzz_seeds tests/fuzz/seeds.c)

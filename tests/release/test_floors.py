@@ -54,6 +54,8 @@ FLOORS = {
     "mcp": MCP,
     "mcp/http": [*MCP, "common/http", "mcp"],
     "mcp/main": [*MCP, "mcp"],
+    "api": [*CLIENT, "common/http"],
+    "api/main": [*CLIENT, "common/http", "api"],
     "mcp/http/main": [*MCP, "common/http", "mcp", "mcp/http"],
     "tests/mcp/conformance": [*MCP, "common/http", "mcp", "mcp/http"],
 }
@@ -64,6 +66,7 @@ ROOMS = {
     "jail/server": ["runs", "sessions"],
     "jail/cli": ["run", "session", "service", "host"],
     "mcp": ["protocol", "stdio", "settings", "runs", "reply", "tools"],
+    "api": ["settings", "http", "runs", "spellings"],
 }
 APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol.h is shared with the launcher, raw_call.h with early and jail/cell",
          "common/static": "what static programs have in the place of the C library's name services: alone",
@@ -120,7 +123,7 @@ def test_floors_stand_in_no_circle():
 
 
 def test_every_folder_with_c_files_is_a_floor():
-    tops = ("common", "jail", "rootfs-builder", "mcp")
+    tops = ("common", "jail", "rootfs-builder", "mcp", "api")
     found = {str(path.parent.relative_to(REPO)) for top in tops for path in (REPO / top).rglob("*.c")}
     rooms = {f"{floor}/{room}" for floor, names in ROOMS.items() for room in names}
     assert found - set(FLOORS) - set(APART) - rooms == set(), "this file lists what each floor stands on, and its rooms"

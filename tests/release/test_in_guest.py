@@ -85,5 +85,5 @@ def test_a_purge_while_the_service_runs_leaves_nothing(guest):
     for place in "/var/lib/brig", "/var/log/brig", "/run/brig", "/etc/brig", "/usr/share/brig", "/usr/libexec/brig":
         assert not os.path.exists(place), place
     units = must("systemctl", "list-unit-files")
-    assert [unit for unit in ("brigd.socket", "brigd.service", "brig-mcp.service", "brig-metrics.service", "brig.slice") if unit in units] == []
+    assert [unit for unit in ("brigd.socket", "brigd.service", "brig-api.service", "brig-mcp.service", "brig-metrics.service", "brig.slice") if unit in units] == []
     assert "_brig-" not in must("getent", "passwd") and "\nbrig:" not in must("getent", "group")

@@ -9,7 +9,7 @@ import pytest
 from support import host
 
 REPO = host.REPO
-PRODUCT = ("common", "jail", "mcp", "rootfs-builder")
+PRODUCT = ("common", "jail", "mcp", "api", "rootfs-builder")
 COLUMNS = 120
 FUNCTION = re.compile(r"^static\s[^;={}()]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 EXCEPTIONS = [line.split(" ", 1) for line in (pathlib.Path(__file__).parent / "style-exceptions.txt").read_text().splitlines() if not line.startswith("#")]

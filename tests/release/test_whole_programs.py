@@ -15,7 +15,7 @@ REPORTS = pathlib.Path("/tmp/brig-sanitizer-reports") # reports.c maps it
 FRAME = re.compile(r"\((/[^()]+)\+(0x[0-9a-f]+)\)")
 ROOM = 1 << 20
 SLOWER = 3 # than other programs
-PROGRAMS = ("brig", "brigd", "supervisor", "monitor", "proxy", "brig-mcp", "brig-mcp-http", "brig-mcp-remote")
+PROGRAMS = ("brig", "brigd", "supervisor", "monitor", "proxy", "brig-mcp", "brig-mcp-http", "brig-mcp-remote", "brig-api")
 AREAS = {
     "cli": ["tests/run/test_run_status.py", "tests/run/test_files.py", "tests/run/test_refused.py", "tests/run/test_live_output.py",
             "tests/run/test_callers_state.py", "tests/run/test_program_report.py", "tests/run/test_check.py"],
@@ -26,6 +26,7 @@ AREAS = {
                 "tests/service/test_sessions_cli.py", "tests/run/test_sessions.py", "tests/service/test_workdir.py"],
     "network": ["tests/network/test_proxy.py", "tests/network/test_tls.py", "tests/network/test_secrets.py", "tests/network/test_network_service.py",
                 "tests/network/test_network_names.py", "tests/run/test_network.py"],
+    "api": ["tests/api/test_api_runs.py", "tests/api/test_api_http.py", "tests/api/test_api_attack.py"],
     "mcp": ["tests/mcp/test_mcp_stdio_runs.py", "tests/mcp/test_mcp_hostile.py", "tests/mcp/test_mcp_sessions.py", "tests/mcp/test_mcp_cancel.py",
             "tests/mcp/test_mcp_http.py", "tests/mcp/test_broker_calls.py", "tests/mcp/test_broker_hostile.py", "tests/mcp/test_broker_http.py"],
 }

@@ -15,11 +15,11 @@ BUILD = ROOT / "build"
 
 
 def expected():
-    yield from ("bin/brig", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http",
+    yield from ("bin/brig", "bin/brig-api", "bin/brig-mcp", "bin/brig-rootfs", "libexec/brig/brig-doctor", "libexec/brig/brig-metrics", "libexec/brig/brig-mcp-http",
                 "libexec/brig/brig-mcp-remote")
     yield from (program for program in ("sbin/brigd", "libexec/brig/monitor", "libexec/brig/supervisor", "libexec/brig/proxy") if (BUILD / "bin" / os.path.basename(program)).exists())
     yield from (f"lib/systemd/{manager}/{unit}" for manager in ("system", "user") for unit in ("brigd.service", "brigd.socket", "brig-mcp.service", "brig.slice"))
-    yield "lib/systemd/system/brig-metrics.service"
+    yield from ("lib/systemd/system/brig-metrics.service", "lib/systemd/system/brig-api.service")
     yield from ("lib/sysusers.d/brig.conf", "lib/tmpfiles.d/brig.conf", "share/brig/apparmor/brig")
     version = re.search(r"^PYTHON_INCLUDE:PATH=.*/(python3\.\d+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1]
     yield from (f"lib/{version}/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").iterdir() if path.is_file())
@@ -81,7 +81,7 @@ def test_systemd_finds_no_fault_with_the_units(tree, tmp_path):
 
 @pytest.mark.requirement("A13")
 def test_the_installed_programs_start(tree):
-    for name in "brig", "brig-mcp", "brig-rootfs":
+    for name in "brig", "brig-api", "brig-mcp", "brig-rootfs":
         done = subprocess.run([tree / "bin" / name, "--version"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 

@@ -24,7 +24,7 @@ GROUPS = {
     "builds": ["tests/soak/test_builds.py", "tests/release/test_fortified.py", "tests/release/test_lint.py", "tests/attack/test_layers.py"],
     "rootfs": ["tests/rootfs/*"],
     "walkthroughs": ["tests/release/*", "tests/run/test_bench.py"],
-    "clients": ["tests/mcp/*", "tests/python/test_notebook.py"],
+    "clients": ["tests/mcp/*", "tests/python/test_notebook.py", "tests/api/test_api_clients.py"],
     "kills": ["tests/service/test_kills.py", "tests/service/test_zygote_kills.py", "tests/service/test_*_leaks.py", "tests/attack/test_beside.py", "tests/attack/test_bombs.py"],
     "faults": ["tests/*/test_*faults.py", "tests/attack/test_failing_steps.py"],
     "compat": ["tests/soak/test_compat.py", "tests/jail/test_guest_scripts.py"],

@@ -1,5 +1,5 @@
 /*
- * http_head.h - the header fields of a request that the server uses.
+ * http_head.h - the header fields of a request that servers use: those of brig-mcp and of brig-api.
  *
  * Pure. Values are without the blanks around them. A field that appears twice is a fault: a proxy and this server might
  * each use another one.
@@ -16,6 +16,7 @@ struct head_find_param {
 struct http_head {
 	char *host, *origin, *authorization, *content_type, *content_length, *transfer_encoding, *expect;
 	char *protocol_version, *mcp_method, *mcp_name, *session_id;
+	char *x_session_id, *x_auth_token;    /* of brig-api */
 	char *accept;                         /* several are joined by commas */
 	struct head_find_param param[HEAD_PARAMS_MAX];
 	size_t            n_params;
@@ -41,5 +42,12 @@ bool        head_has_own_session_id(const struct http_head *h);
 
 /* Case does not matter; NULL: it was not sent. */
 const char *head_find_param(const struct http_head *h, const char *name);
+/* Is the body declared as JSON? */
+bool head_has_json_body(const struct http_head *h);
+/*
+ * Is there at most one length, and is it valid? With two, a proxy in front of the server might see another end of the
+ * request than the server does: request smuggling.
+ */
+bool head_has_one_body_length(const struct http_head *h);
 /* May the answer be an event stream? Without a header Accept it may. */
 bool head_accepts_event_stream(const struct http_head *h);

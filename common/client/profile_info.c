@@ -16,8 +16,8 @@ static char *print_cache_key(const char *what, const char *name, char *buf)
 
 void profile_info_detach(struct profile_question *f)
 {
-	if (f->mcp)
-		brigd_link_detach(f->mcp->brigd_link, &f->question);
+	if (f->link)
+		brigd_link_detach(f->link, &f->question);
 	json_decref(f->message);
 	f->message = NULL;
 }
@@ -56,7 +56,7 @@ static void profile_info_on_reply(void *owner, struct datagram *d)
 
 	switch (d->answer.kind) {
 	case ANSWER_REPLY:
-		json_object_set(brigd_link_cache(f->mcp->brigd_link), f->key, d->answer.source);
+		json_object_set(brigd_link_cache(f->link), f->key, d->answer.source);
 		profile_info_deliver(f, d->answer.source, NULL);
 		return;
 	case ANSWER_ERROR:
@@ -74,13 +74,13 @@ static void profile_info_on_lost(void *owner, const struct err *why)
 	profile_info_deliver(owner, NULL, why);
 }
 
-void profile_info_ask(struct profile_question *f, struct mcp *m, const char *what, const char *profile)
+void profile_info_ask(struct profile_question *f, struct brigd_link *link, const char *what, const char *profile)
 {
 	const json_t *known;
 	struct err    e;
 
-	f->mcp = m;
-	known  = json_object_get(brigd_link_cache(m->brigd_link), print_cache_key(what, profile, f->key));
+	f->link = link;
+	known  = json_object_get(brigd_link_cache(link), print_cache_key(what, profile, f->key));
 	if (known) {
 		profile_info_deliver(f, known, NULL);
 		return;
@@ -89,23 +89,23 @@ void profile_info_ask(struct profile_question *f, struct mcp *m, const char *wha
 	f->question = (struct question){
 		.answered = profile_info_on_reply, .lost = profile_info_on_lost, .owner = f, .message = f->message
 	};
-	if (brigd_link_ask(m->brigd_link, &f->question, &e) < 0)
+	if (brigd_link_ask(link, &f->question, &e) < 0)
 		profile_info_deliver(f, NULL, &e);
 }
 
-const json_t *profile_info_isolation(const struct mcp *m, const char *profile)
+const json_t *profile_info_isolation(struct brigd_link *link, const char *profile)
 {
 	char key[KEY_MAX];
 
-	return json_object_get(brigd_link_cache(m->brigd_link), print_cache_key("isolation", profile, key));
+	return json_object_get(brigd_link_cache(link), print_cache_key("isolation", profile, key));
 }
 
-void profile_info_set_isolation(struct mcp *m, const char *profile, const json_t *isolation)
+void profile_info_set_isolation(struct brigd_link *link, const char *profile, const json_t *isolation)
 {
 	char key[KEY_MAX];
 
 	if (json_array_size(isolation))
-		json_object_set(brigd_link_cache(m->brigd_link), print_cache_key("isolation", profile, key),
+		json_object_set(brigd_link_cache(link), print_cache_key("isolation", profile, key),
 				(json_t *)isolation);
 }
 

@@ -24,6 +24,8 @@ static const struct {
 	{ "mcp-method",           offsetof(struct http_head, mcp_method) },
 	{ "mcp-name",             offsetof(struct http_head, mcp_name) },
 	{ "mcp-session-id",       offsetof(struct http_head, session_id) },
+	{ "x-session-id",         offsetof(struct http_head, x_session_id) },
+	{ "x-auth-token",         offsetof(struct http_head, x_auth_token) },
 	/* clang-format on */
 };
 
@@ -136,6 +138,24 @@ const char *head_find_param(const struct http_head *h, const char *name)
 		if (h->param[i].name && !strcasecmp(h->param[i].name, name))
 			return h->param[i].value;
 	return NULL;
+}
+
+bool head_has_json_body(const struct http_head *h)
+{
+	static const char json[] = "application/json";
+	const char       *type   = h->content_type;
+
+	return type && !strncasecmp(type, json, sizeof json - 1) &&
+	       (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
+}
+
+bool head_has_one_body_length(const struct http_head *h)
+{
+	const char *length = h->content_length;
+
+	if (h->transfer_encoding)
+		return !length && !strcasecmp(h->transfer_encoding, "chunked");
+	return !length || (*length && strlen(length) <= 19 && strspn(length, "0123456789") == strlen(length));
 }
 
 bool head_accepts_event_stream(const struct http_head *h)
