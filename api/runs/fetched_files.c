@@ -51,7 +51,7 @@ static bool fetched_on_entry(void *owner, const struct file_entry *entry, const 
 	if (entry->bytes > FETCHED_BYTES_MAX - f->sum) {
 		text_make_plain(f->name);
 		fetched_leave_out(f, f->name, "is more than an answer may have");
-		return false;
+		return true; /* its bytes are ignored */
 	}
 	f->sum += entry->bytes;
 	f->wanted  = entry->bytes;

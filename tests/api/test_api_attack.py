@@ -171,7 +171,7 @@ def test_a_report_of_a_cell_that_the_program_forged_stays_within_its_bounds(api)
 # --- the end ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_end_of_brig_api_leaves_no_run_and_no_session(start_api, service, number, nothing_left):
+def test_the_end_of_brig_api_leaves_no_run_and_no_session(nothing_left, service, start_api, number):
     daemon = service()
     api = start_api("--drain", "0", env=daemon.env)
     api.execute("x = 1", "left")

@@ -166,7 +166,7 @@ def test_paths_and_methods_that_are_not_served(api, method, path, status, allow)
 
 def test_what_waits_too_long_is_told_to_come_again_and_never_that_its_program_failed(start_api, nothing_left):
     api = start_api("--runs", "1", "--wait", "0.2")
-    first = Later(api.run_code, SLEEP, run_timeout=30)
+    first = Later(api.run_code, SLEEP, run_timeout=300)
     started(api)
     code = {"code": "print(1)"}
     answer = api.request("POST", "/run_code", code)
@@ -184,8 +184,12 @@ def test_what_waits_too_long_is_told_to_come_again_and_never_that_its_program_fa
 
 def test_a_queue_that_is_full_refuses_at_once(start_api):
     api = start_api("--runs", "1", "--queue", "1", "--wait", "60")
-    running = [Later(api.request, "POST", "/run_code", {"code": SLEEP}) for _ in range(2)]
-    host.poll(lambda: "brig_api_waiting 1\n" in api.request("GET", "/metrics").body.decode())
+    running = [Later(api.request, "POST", "/run_code", {"code": SLEEP, "run_timeout": 300}) for _ in range(2)]
+
+    def full():
+        text = api.request("GET", "/metrics").body.decode()
+        return "brig_api_running 1\n" in text and "brig_api_waiting 1\n" in text
+    host.poll(full)
     assert api.run_code("1", 504)["brig"]["exit_reason"] == "queue"
     api.stop()
     for one in running:
@@ -194,7 +198,7 @@ def test_a_queue_that_is_full_refuses_at_once(start_api):
 
 def test_a_tokens_quota_is_its_own(start_api):
     api = start_api("--wait", "0.2", tokens=f"a:{digest(TOKEN)} runs=1\nb:{digest(OTHER)} per_minute=2\n")
-    first = Later(api.request, "POST", "/run_code", {"code": SLEEP}, token=TOKEN)
+    first = Later(api.request, "POST", "/run_code", {"code": SLEEP, "run_timeout": 300}, token=TOKEN)
     host.poll(lambda: "brig_api_running 1\n" in api.request("GET", "/metrics", token=TOKEN).body.decode())
     assert api.request("POST", "/run_code", {"code": "1"}, token=TOKEN).status == 504
     piston = {"language": "python", "version": "*", "files": [{"content": "1"}]}
@@ -208,7 +212,7 @@ def test_a_tokens_quota_is_its_own(start_api):
 
 def test_brigds_own_refusal_is_no_failure_of_the_program(start_api, service):
     api = start_api("--wait", "0.2", env=service(runs=1).env)
-    first = Later(api.request, "POST", "/run_code", {"code": SLEEP})
+    first = Later(api.request, "POST", "/run_code", {"code": SLEEP, "run_timeout": 300})
     started(api)
     assert api.run_code("1", 504)["brig"]["exit_reason"] == "busy"
     api.stop()
@@ -224,7 +228,7 @@ def test_a_profile_that_is_not_there_is_no_failure_of_the_program(start_api):
 def test_a_brigd_that_is_killed_is_no_failure_of_the_program(start_api, service):
     daemon = service()
     api = start_api(env=daemon.env)
-    first = Later(api.request, "POST", "/run_code", {"code": SLEEP})
+    first = Later(api.request, "POST", "/run_code", {"code": SLEEP, "run_timeout": 300})
     started(api)
     daemon.kill_all()
     answer = first.result()
@@ -253,7 +257,7 @@ def test_a_stop_answers_what_is_under_way_and_refuses_what_is_new(start_api, not
 
 def test_a_stop_gives_runs_no_more_than_its_time(start_api, nothing_left):
     api = start_api("--drain", "0.3")
-    first = Later(api.request, "POST", "/run_code", {"code": SLEEP})
+    first = Later(api.request, "POST", "/run_code", {"code": SLEEP, "run_timeout": 300})
     started(api)
     assert api.stop() == 0
     assert first.result().status == 504 and first.result().json["brig"]["exit_reason"] == "stopping"
@@ -262,7 +266,7 @@ def test_a_stop_gives_runs_no_more_than_its_time(start_api, nothing_left):
 def test_a_client_that_goes_away_ends_its_run(start_api, nothing_left):
     api = start_api()
     with api.connect() as raw:
-        raw.send(post({"code": SLEEP}, path="/run_code"))
+        raw.send(post({"code": SLEEP, "run_timeout": 300}, path="/run_code"))
         started(api)
     started(api, 0)
 

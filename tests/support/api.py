@@ -45,7 +45,7 @@ def operation(method, path):
 def check(method, path, status, headers, body):
     """Is this one of the answers that the description has?"""
     row = operation(method, path)
-    if row is None:
+    if row is None or (status == 404 and json.loads(body)["brig"]["exit_reason"] == "path"): # its interface is not switched on
         assert status in (400, 401, 403, 404, 405, 413, 431, 204), f"{method} {path} is not described"
         return
     assert str(status) in row["responses"], f"{method} {path}: {status} is not described: {body[:300]}"
