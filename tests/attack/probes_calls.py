@@ -13,7 +13,7 @@ def int80_getpid():
     return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
 
 
-@probe("A2", "a call with the x32 bit kills", where="user",
+@probe("A2", "a call with the x32 bit kills", where="user", needs="x86",
        jail=signalled("SIGSYS"), free=lambda r: r == "ENOSYS" or isinstance(r, int)) # outside nobody dies of it
 def x32_getpid():
     return sc(0x40000000 + 39)
@@ -195,6 +195,6 @@ def filter_on_threads():
     return sorted(set(seen))
 
 
-@probe("A23", "iopl, ioperm and modify_ldt are refused", jail=only("EPERM", "ENOSYS"), free=lambda r: any(v not in ("EPERM", "ENOSYS") for v in values(r)))
+@probe("A23", "iopl, ioperm and modify_ldt are refused", needs="x86", jail=only("EPERM", "ENOSYS"), free=lambda r: any(v not in ("EPERM", "ENOSYS") for v in values(r)))
 def old_hardware():
     return {"iopl": sc(172, 3), "ioperm": sc(173, 0x80, 1, 1), "modify_ldt": sc(154, 0, 0, 0)}

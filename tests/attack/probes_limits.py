@@ -19,7 +19,7 @@ def foreign_queues():
 @probe("E5", "threads end at the limit of processes", jail=lambda r: r["end"] == "RuntimeError" and r["threads"] < 64, free=equals({"end": "ok", "threads": 200}))
 def thread_bomb():
     stop, threads = threading.Event(), []
-    threading.stack_size(65536)
+    threading.stack_size(131072) # the least of arm64
     try:
         for n in range(200):
             threads.append(threading.Thread(target=stop.wait, daemon=True))

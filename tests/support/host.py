@@ -99,6 +99,8 @@ def lacks(need):
         return None if os.path.exists(name) else f"needs {name}: the kernel lacks the feature"
     if kind == "overlay":
         return None if "overlay" in read("/proc/filesystems") else "needs overlay file systems, for a scratch copy of the host"
+    if kind == "x86":
+        return None if os.uname().machine == "x86_64" else "needs x86-64: no other processor has these calls"
     if kind == "int80":
         return None if answers_int80() else "needs 32-bit system calls: this kernel, or what it runs on, has none (CONFIG_IA32_EMULATION; PVM)"
     if kind == "no":
@@ -109,6 +111,8 @@ def lacks(need):
 def answers_int80():
     """getpid by int 0x80, in a process that may die of it."""
     code = bytes.fromhex("b814000000cd80c3") # mov eax, 20; int 0x80; ret
+    if lacks("x86"):
+        return False
     pid = os.fork()
     if pid == 0:
         try:

@@ -18,6 +18,7 @@ TIERS = {
 # The groups of the tier nightly: each can run alone. The first whose pattern fits a file has its tests; "matrices" has the rest.
 GROUPS = {
     "guests": ["tests/vm/guests.py"],
+    "arm64": ["tests/vm/arm64.py"],
     "fuzz": ["tests/fuzz/test_fuzzing.py"],
     "sanitizers": ["tests/release/test_whole_programs.py"],
     "packages": ["tests/release/test_*package*.py", "tests/release/test_clone.py", "tests/release/test_maintainer_scripts.py", "tests/release/test_in_guest.py", "tests/run/test_install.py"],

@@ -181,7 +181,10 @@ static const char *const forbidden_so[] = {
 	"prctl if arg0 in PR_SET_MM", "prctl if arg0 in 59", "personality if arg0 in 0", "socketpair if arg0 in AF_INET",
 	"socket if arg0 in AF_NETLINK and arg1 in SOCK_STREAM and arg2 in 0", "socket if arg0 in AF_INET and arg1 in SOCK_RAW and arg2 in 0",
 	"socket if arg0 in AF_INET and arg1 in SOCK_STREAM and arg2 in IPPROTO_MPTCP", "socket if arg0 in AF_INET and arg1 in SOCK_SEQPACKET and arg2 in 0",
-	"mknod if arg1 of S_IFMT in S_IFCHR", "mknod if arg1 of S_IFMT in S_IFBLK", "mknodat if arg2 of S_IFMT in S_IFCHR", "mknodat if arg2 of S_IFMT in S_IFBLK",
+#ifdef __x86_64__
+	"mknod if arg1 of S_IFMT in S_IFCHR", "mknod if arg1 of S_IFMT in S_IFBLK",
+#endif
+	"mknodat if arg2 of S_IFMT in S_IFCHR", "mknodat if arg2 of S_IFMT in S_IFBLK",
 };
 static const char *const namespaces[] = {
 	"CLONE_NEWNS", "CLONE_NEWCGROUP", "CLONE_NEWUTS", "CLONE_NEWIPC", "CLONE_NEWUSER", "CLONE_NEWPID", "CLONE_NEWNET",

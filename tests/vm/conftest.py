@@ -2,23 +2,25 @@
 import pytest
 
 import fleet
+import arm64
 import guests
 import image
 import machine
 
-GUESTS_FILE = "guests.py"
+WORLDS = {"guests.py": guests, "arm64.py": arm64}
 
 
 def pytest_collect_file(parent, file_path):
-    if file_path.name == GUESTS_FILE and file_path.parent == image.HERE:
+    if file_path.name in WORLDS and file_path.parent == image.HERE:
         return GuestsFile.from_parent(parent, path=file_path)
     return None
 
 
 class GuestsFile(pytest.File):
     def collect(self):
-        for part in guests.PARTS:
-            item = Part.from_parent(self, name=f"{part['boot']}: {part['name']}", part=part)
+        world = WORLDS[self.path.name]
+        for part in world.PARTS:
+            item = Part.from_parent(self, name=f"{part['boot']}: {part['name']}", world=world, part=part)
             item.add_marker(getattr(pytest.mark, part["tier"])(seconds=2 * 3600))
             yield item
 
@@ -29,9 +31,11 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    running = session.stash.get(Part.running, None)
-    if running is None:
-        return
+    for running in session.stash.get(Part.running, {}).values():
+        end(session, running, exitstatus)
+
+
+def end(session, running, exitstatus):
     if exitstatus == pytest.ExitCode.INTERRUPTED: # Ctrl-C, or the end of ./dev's patience
         for name, doing in running.doing().items():
             session.config.pluginmanager.getplugin("terminalreporter").write_line(f"guest {name} was in {doing}")
@@ -43,17 +47,17 @@ class Part(pytest.Item):
     running = pytest.StashKey()
     how = pytest.StashKey() # one sentence: what they run on, and why
 
-    def __init__(self, *, part, **kw):
+    def __init__(self, *, world, part, **kw):
         super().__init__(**kw)
-        self.part = part
+        self.world, self.part = world, part
 
     def fleet(self):
-        stash = self.session.stash
-        if Part.running not in stash:
-            parts = [item.part for item in self.session.items if isinstance(item, Part)]
-            stash[Part.running] = running = fleet.Fleet(guests.BOOTS, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
+        fleets = self.session.stash.setdefault(Part.running, {})
+        if self.world not in fleets:
+            parts = [item.part for item in self.session.items if isinstance(item, Part) and item.world is self.world]
+            fleets[self.world] = running = fleet.Fleet(self.world, parts, guests.SLOWER, guests.SILENCE, guests.TIERS)
             self.config.stash[Part.how] = f"guests: {'/dev/kvm' if running.processor is machine.KVM else 'software emulation'}, because {running.why}"
-        return stash[Part.running]
+        return fleets[self.world]
 
     def runtest(self):
         for word in self.fleet().words(self.part):

@@ -5,8 +5,6 @@ import queue
 import tempfile
 import threading
 
-import guests
-import image
 import machine
 from support import host
 
@@ -19,18 +17,19 @@ def at_once():
 class Fleet:
     """Runs parts, in the order in which they are given. words(part) yields what a guest said of one, as it comes."""
 
-    def __init__(self, boots, parts, slower, silence, tiers):
-        self.boots, self.left, self.silence = boots, list(parts), silence
+    def __init__(self, world, parts, slower, silence, tiers):
+        """world: guests.py or arm64.py, for what its guests are."""
+        self.world, self.left, self.silence = world, list(parts), silence
         self.heard = {part["name"]: queue.SimpleQueue() for part in parts}
         self.taking, self.guests, self.started, self.closed = threading.Lock(), [], collections.Counter(), False
-        self.kernel, self.base = image.base()
-        self.processor, self.why = machine.processor(self.kernel)
+        self.bases = {boot: world.base(boot) for boot in dict.fromkeys(part["boot"] for part in parts)}
+        self.processor, self.why = machine.processor(next(iter(self.bases.values()))[0], world.KIND)
         self.folder = host.build_dir() / "vm"
         for old in (*self.folder.glob("words-*"), *self.folder.glob("console-*")):
             old.unlink()
         self.scratch = tempfile.TemporaryDirectory(prefix="brig-vm-", dir=self.folder)
         self.tree = pathlib.Path(self.scratch.name) / "tree"
-        image.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "parts": {part["name"]: part for part in parts}}, guests.TREES)
+        world.tree_disk(self.tree, {"slower": slower, "tiers": tiers, "channel": world.KIND.channel, "parts": {part["name"]: part for part in parts}})
         self.workers = [threading.Thread(target=self.work, daemon=True) for _ in range(min(at_once(), len({part["boot"] for part in parts})))]
         for worker in self.workers:
             worker.start()
@@ -74,7 +73,7 @@ class Fleet:
                 raise machine.Lost("the session ended before its guest began")
             self.started[boot] += 1
             name = f"{boot}-{self.started[boot]}"
-            guest = machine.Machine(name, self.processor, (self.kernel, self.base, self.tree), self.boots[boot], self.folder, self.silence)
+            guest = machine.Machine(name, self.world.KIND, self.processor, (*self.bases[boot], self.tree), self.world.BOOTS[boot], self.folder, self.silence)
             self.guests.append(guest)
         return guest
 

@@ -5,6 +5,9 @@ To add tests: put them into a part, or add one. Tests that need what the other h
 import os
 import shlex
 
+import image
+import machine
+
 SLOWER = 10   # by so much whoever waits in a guest waits longer
 SILENCE = 1200 # seconds without a word after which a guest hangs, or the test that it is in
 
@@ -118,7 +121,9 @@ BOOTS = {
     "gate": SYSTEMD, # boots once: from its second part on as "service"
     "hybrid": f"systemd.unified_cgroup_hierarchy=0 {SYSTEMD}", # control groups of version 1, which systemd delegates to nobody but root
     "bare": "init=/usr/lib/brig-guest/init brig-tests", # cgroup v2 and nobody who manages it
+    "debian13": SYSTEMD, # Debian 13 and its kernel, whatever this host is; boots once: from its second part on as "service"
 }
+SUITES = {"debian13": "trixie"} # of boots that are no guest of image.SUITE
 # The gate's: what a kernel, control groups of version 2 and systemd decide, each promise once, as root; then the service as it is installed.
 GATE = ["tests/attack/test_probes.py", "tests/groups/test_v2.py", *FAULTS, *SESSIONS,
         *[f"tests/attack/test_exhaustion.py::test_{name}" for name in (
@@ -144,9 +149,23 @@ PARTS = [ # of each boot, those that take long come first: who is free takes the
     part("systemd", "as plain", USER, user="plain"),
     part("systemd", "as bare", USER, user="bare"),
     part("systemd", "as plain, of no systemd", USER, through=["runuser", "-u", "plain", "--"]),
+    part("debian13", "jail, groups, sessions", [HELLO, CHECK, *ONCE, *GATE]),
+    part("debian13", "as plain", USER, user="plain"),
+    part("debian13", "service of the packages, AppArmor", [*SERVICE, "tests/systemd/test_apparmor.py"], before=["tests/vm/install-brig"]),
     part("gate", "jail, groups, sessions", GATE, tier="gate"),
     part("gate", "service of the packages", SERVICE, before=["tests/vm/install-brig"], tier="gate"),
 ]
+
+KIND = machine.X86
+
+
+def base(boot):
+    return image.base(SUITES.get(boot, image.SUITE))
+
+
+def tree_disk(disk, order):
+    image.tree_disk(disk, order, TREES)
+
 
 ASKED = shlex.split(os.environ.get("BRIG_VM_TESTS", ""))
 TREES = ["basic", *(["network"] if any("tests/network" in word for word in ASKED) else [])] # of the rootfs store

@@ -13,13 +13,13 @@ from support import host
 REPO = host.REPO
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "guest"  # laid over the packages' files
-SUITE = os.environ.get("BRIG_VM_SUITE", "bookworm") # or "trixie", whose kernel and AppArmor decide about user namespaces
+SUITE = os.environ.get("BRIG_VM_SUITE", host.debian()) # of the guests whose boot names none
 KERNEL = "linux-image-cloud-amd64"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd uidmap python3 python3-pytest python3-jsonschema
               iproute2 procps util-linux libcap2-bin strace kmod libmicrohttpd12 libarchive13 systemd-container crun
               openssl ca-certificates nginx haproxy dnsmasq-base fcgiwrap git curl python3-websockets""".split()
-if SUITE != "bookworm": # no parts but those that are asked for
-    PACKAGES = [{"libmicrohttpd12": "libmicrohttpd12t64", "libarchive13": "libarchive13t64"}.get(name, name) for name in PACKAGES] + ["apparmor"]
+RENAMED = {"bookworm": {}, "trixie": {"libmicrohttpd12": "libmicrohttpd12t64", "libarchive13": "libarchive13t64"}}
+ADDED = {"bookworm": [], "trixie": ["apparmor", "libcgroup3"]} # AppArmor decides about user namespaces there; what was built there has libcgroup shared
 SIZE = "2G"
 UNUSED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 TREE = ["tests", "profiles", "examples", "recipes", "README.md", "dev", "man", "pytest.ini", "jail", "common", "rootfs-builder",
@@ -32,7 +32,7 @@ cd "$1"
 mkdir brig boot/deb
 (cd boot/deb && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -q download "$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends KERNEL |
     sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p')")
-dpkg-deb --fsys-tarfile boot/deb/*.deb | tar -x --wildcards './boot/vmlinuz-*' './lib/modules/*'
+dpkg-deb --fsys-tarfile boot/deb/*.deb | tar -x --wildcards './boot/vmlinuz-*' '*/lib/modules/*'
 rm -r boot/deb
 depmod -b . "$(ls lib/modules)" 2>/dev/null || chroot . depmod "$(ls lib/modules)"
 chroot . useradd -m -s /bin/bash plain
@@ -48,26 +48,28 @@ chown -R 0:0 etc usr/lib/brig-guest
 echo guest >etc/hostname
 echo '127.0.0.1 localhost guest' >etc/hosts
 """.replace("KERNEL", KERNEL)
-if SUITE != "bookworm":
-    FURNISH = FURNISH.replace("./lib/modules", "./usr/lib/modules")
 
 
-def key():
+def packages(suite):
+    return [RENAMED[suite].get(name, name) for name in PACKAGES] + ADDED[suite]
+
+
+def key(suite):
     """Of what the base is made of: another recipe is another base."""
-    text = [repr((SUITE, KERNEL, PACKAGES, UNUSED, FURNISH, SIZE)).encode()]
+    text = [repr((suite, KERNEL, packages(suite), UNUSED, FURNISH, SIZE)).encode()]
     for path in sorted(FILES.rglob("*")):
         text += [str(path.relative_to(FILES)).encode(), path.read_bytes() if path.is_file() else b""]
     return hashlib.sha256(b"\0".join(text)).hexdigest()[:16]
 
 
-def base():
+def base(suite=SUITE):
     """(kernel, disk) of the guest without this tree; made when it is not there."""
     kept = host.build_dir() / "vm"
-    folder = kept / f"{'base' if SUITE == 'bookworm' else SUITE}-{key()}"
+    folder = kept / f"{'base' if suite == 'bookworm' else suite}-{key(suite)}"
     if not folder.exists():
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept, prefix="new-") as new:
-            make_base(pathlib.Path(new))
+            make_base(pathlib.Path(new), suite)
             shutil.rmtree(folder, ignore_errors=True)
             os.rename(pathlib.Path(new) / "base", folder)
         for old in kept.glob(f"{folder.name.split('-')[0]}-*"):
@@ -76,40 +78,43 @@ def base():
     return folder / "vmlinuz", folder / "disk"
 
 
-def make_base(new):
+def make_base(new, suite):
     tree, done = new / "tree", new / "base"
     done.mkdir()
     settings = new / "apt.conf"
     settings.write_text(ask("apt-config", "dump", "Acquire::http") + ask("apt-config", "dump", "Acquire::https"))
     (new / "furnish").write_text(FURNISH.replace("FILES", shlex.quote(str(FILES))))
-    run("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", f"--include={','.join(PACKAGES)}",
+    run("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", f"--include={','.join(packages(suite))}",
         f"--aptopt={settings}", *[f"--dpkgopt=path-exclude={path}" for path in UNUSED],
-        f"--customize-hook=sh {shlex.quote(str(new / 'furnish'))} \"$1\"", SUITE, tree, *sources())
+        f"--customize-hook=sh {shlex.quote(str(new / 'furnish'))} \"$1\"", suite, tree, *sources(suite))
     shutil.move(next((tree / "boot").glob("vmlinuz-*")), done / "vmlinuz")
     make_disk(tree, done / "disk", SIZE)
 
 
-def sources():
+def sources(suite):
     """What this machine's apt knows of Debian; nothing, so mmdebstrap's own guess, when it knows nothing."""
     lines = ask("apt-get", "indextargets", "--format", "deb $(REPO_URI) $(RELEASE) $(COMPONENT)",
                 "Created-By: Packages", "Origin: Debian", "Component: main").splitlines()
-    return sorted({line for line in lines if line.split()[2].startswith(SUITE)})
+    return sorted({line for line in lines if line.split()[2].startswith(suite)})
 
 
-def tree_disk(disk, order, trees):
-    """This tree as it is now: what was built, also as it is installed, these of the rootfs store, the tests; and what the guest is to do with it."""
+def tree_disk(disk, order, trees, build=None, files=()):
+    """This tree as it is now: what was built, also as it is installed, these of the rootfs store, these files, the tests; and what the guest is to do with it."""
+    build = build or host.build_dir()
     with tempfile.TemporaryDirectory(dir=disk.parent) as new:
         for name in TREE:
             run("cp", "-a", REPO / name, new)
         (pathlib.Path(new) / "build").mkdir()
         for name in ("bin", "tests", "man", "brig.mark", "CMakeCache.txt"):
-            if (host.build_dir() / name).exists():
-                run("cp", "-a", host.build_dir() / name, pathlib.Path(new) / "build")
-        run("cmake", "--install", host.build_dir(), env={"DESTDIR": pathlib.Path(new) / "installed"})
+            if (build / name).exists():
+                run("cp", "-a", build / name, pathlib.Path(new) / "build")
+        run("cmake", "--install", build, env={"DESTDIR": pathlib.Path(new) / "installed"})
         for path in (REPO / "build/deb").glob("*_*.deb"): # when ./dev deb has made them, for tests/release/test_in_guest.py
             if "dbgsym" not in path.name:
                 (pathlib.Path(new) / "build/deb").mkdir(exist_ok=True)
                 run("cp", path, pathlib.Path(new) / "build/deb")
+        for path in files:
+            run("cp", path, new)
         for name in trees:
             host.copy_rootfs(name, pathlib.Path(new) / "build" / "store")
         for name, place in (("profiles", "profiles"), ("recipes", "recipes"), ("guest", "jail/guest")):

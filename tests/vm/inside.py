@@ -7,7 +7,8 @@ import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parent.parent
-CHANNEL = "/dev/ttyS1"
+ORDER = json.loads((REPO / "order.json").read_text())
+CHANNEL = ORDER["channel"]
 
 
 def say(**word):
@@ -35,13 +36,12 @@ def run_part(part, slower, tiers):
 
 
 def main():
-    order = json.loads((REPO / "order.json").read_text())
     subprocess.run(["stty", "-F", CHANNEL, "raw", "-echo", "115200"], check=True)
     subprocess.run(["chmod", "666", CHANNEL], check=True)
     with open(CHANNEL) as asked:
         say(up=pathlib.Path("/proc/uptime").read_text().split()[0])
         for name in asked:
-            run_part(order["parts"][name.strip()], order["slower"], order["tiers"])
+            run_part(ORDER["parts"][name.strip()], ORDER["slower"], ORDER["tiers"])
 
 
 main()

@@ -16,12 +16,12 @@ import machine
 def main(name="systemd"):
     if name not in guests.BOOTS:
         sys.exit(f"./dev vm: no guest \"{name}\"; there are: {', '.join(guests.BOOTS)}")
-    kernel, base = image.base()
+    kernel, base = image.base(guests.SUITES.get(name, image.SUITE))
     with tempfile.TemporaryDirectory(prefix="brig-vm-") as scratch:
         tree = pathlib.Path(scratch) / "tree"
-        image.tree_disk(tree, {}, ["basic"])
+        image.tree_disk(tree, {"channel": machine.X86.channel}, ["basic"])
         boot = guests.BOOTS[name].replace("brig-tests", "brig-shell")
-        subprocess.run(machine.command(machine.processor(kernel)[0], kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
+        subprocess.run(machine.command(machine.X86, machine.processor(kernel, machine.X86)[0], kernel, base, tree, boot, "-serial", "mon:stdio"), check=False)
 
 
 main(*sys.argv[1:])

@@ -1,12 +1,13 @@
 """Guests that serve, die or hang, played by a program: what is told of them, and that the parts of one that is lost are run by another."""
 import subprocess
 import sys
+import types
 
 import pytest
 
+import arm64
 import fleet
 import guests
-import image
 import machine
 from support import host
 
@@ -22,6 +23,9 @@ for name in map(str.strip, sys.stdin):
 """
 
 
+WORLD = types.SimpleNamespace(KIND=machine.X86, BOOTS={"systemd": "", "bare": ""}, base=lambda boot: ("kernel", "disk"), tree_disk=lambda disk, order: None)
+
+
 def part(name, boot="systemd"):
     return {"name": name, "boot": boot}
 
@@ -32,14 +36,12 @@ def start(tmp_path, monkeypatch):
     (tmp_path / "vm").mkdir()
     monkeypatch.setenv("BRIG_BUILD", str(tmp_path))
     monkeypatch.setattr(fleet, "at_once", lambda: 1)
-    monkeypatch.setattr(image, "base", lambda: ("kernel", "disk"))
-    monkeypatch.setattr(image, "tree_disk", lambda disk, order, trees: None)
-    monkeypatch.setattr(machine, "processor", lambda kernel: (machine.SOFTWARE, "played"))
+    monkeypatch.setattr(machine, "processor", lambda kernel, kind: (kind.software, "played"))
     monkeypatch.setattr(machine, "command", lambda *_: [sys.executable, "-c", GUEST])
     started = []
 
     def begin(*parts, silence=600):
-        started.append(fleet.Fleet({"systemd": "", "bare": ""}, parts, 1, silence, "test"))
+        started.append(fleet.Fleet(WORLD, parts, 1, silence, "test"))
         return started[-1]
     yield begin
     for one in started:
@@ -89,6 +91,6 @@ def test_what_guests_do_when_the_session_ends_is_known_and_ends_with_it(start):
 
 def test_every_test_that_a_guest_is_asked_for_by_name_is_there():
     """Of a name that is none pytest runs nothing, and none of the other tests of that part."""
-    named = sorted({word for part in guests.PARTS for word in part["tests"] if "::" in word and not word.startswith("-")})
+    named = sorted({word for part in (*guests.PARTS, *arm64.PARTS) for word in part["tests"] if "::" in word and not word.startswith("-")})
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "--tier", "all", *named], cwd=host.REPO, capture_output=True, text=True)
     assert named and done.returncode == 0, done.stdout + done.stderr
