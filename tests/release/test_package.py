@@ -12,14 +12,14 @@ from support import host, minimal, pages
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEB = ROOT / "build/deb"
 pytestmark = pytest.mark.nightly
-PACKAGES = "brig", "brig-mcp", "brig-rootfs-basic"
+PACKAGES = "brig", "brig-mcp", "brig-rootfs-basic", "python3-brig", "libbrig-dev"
 
 
 @pytest.fixture(scope="module")
 def packages(needs_root):
     done = subprocess.run(["./dev", "deb"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {re.match(r"[a-z-]+", path.name)[0]: path for path in DEB.glob("*_*.deb")}
+    found = {path.name.split("_")[0]: path for path in DEB.glob("*_*.deb")}
     assert found.keys() >= set(PACKAGES), found
     return {name: found[name] for name in PACKAGES}, done.stdout + done.stderr
 
@@ -49,7 +49,7 @@ def in_tree(packages, required, tmp_path):
     return lambda script: minimal.run(tree, folder, script, host.HANG)
 
 
-INSTALL = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive HOME=/root; dpkg -i /tmp/brig_*.deb /tmp/brig-rootfs-basic_*.deb /tmp/brig-mcp_*.deb >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log; exit 1; }\n"
+INSTALL = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive HOME=/root; dpkg -i /tmp/*.deb >/tmp/dpkg.log 2>&1 || { cat /tmp/dpkg.log; exit 1; }\n"
 
 
 def test_lintian_finds_no_error_and_no_warning(packages):
@@ -59,13 +59,15 @@ def test_lintian_finds_no_error_and_no_warning(packages):
 def test_the_packages_have_what_install_installs_and_nothing_twice(packages):
     listed = {name: set(re.findall(r"^-\S+ .* \./(\S+)", subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout, re.M))
               for name, path in packages[0].items()}
-    assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/monitor", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf"} <= listed["brig"]
+    assert {"usr/bin/brig", "usr/sbin/brigd", "usr/libexec/brig/monitor", "lib/systemd/system/brigd.socket", "usr/lib/sysusers.d/brig.conf", "etc/brig/brig.json"} <= listed["brig"]
     assert {"usr/share/doc/brig/README.md", "usr/share/doc/brig/docs/guide/first-steps.md", "usr/share/doc/brig/examples/hello.py"} <= listed["brig"], "and no page is compressed"
     assert [path for path in listed["brig"] if re.search(r"\.log|docs/(decisions|history|benchmarks)", path)] == []
     assert {"usr/bin/brig-mcp", "usr/libexec/brig/brig-mcp-http", "usr/libexec/brig/brig-mcp-remote", "lib/systemd/system/brig-mcp.service"} <= listed["brig-mcp"]
-    assert {f"usr/lib/python3/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").glob("*.py")} <= listed["brig"]
+    assert {f"usr/lib/python3/dist-packages/brig/{path.name}" for path in (ROOT / "python/brig").glob("*.py")} <= listed["python3-brig"]
+    assert {"usr/include/brig/protocol.h", "usr/share/pkgconfig/brig.pc"} <= listed["libbrig-dev"]
     assert "usr/share/brig/rootfs/basic.tar.zst" in listed["brig-rootfs-basic"]
-    assert not listed["brig"] & listed["brig-mcp"] and not listed["brig"] & listed["brig-rootfs-basic"]
+    files = [path for of_one in listed.values() for path in of_one]
+    assert len(files) == len(set(files))
 
 
 def test_no_unit_of_users_is_enabled_and_an_upgrade_does_not_import_the_same_rootfs_again(in_tree):
@@ -120,6 +122,6 @@ def test_its_autopkgtest_passes(in_tree):
 
 def test_a_purge_leaves_nothing(in_tree):
     done = in_tree("find / -xdev \\( -path /tmp -o -path /proc -o -path /sys \\) -prune -o -print | sort >/tmp/before\n" + INSTALL +
-                   "brig run -c pass; dpkg --purge brig-mcp brig-rootfs-basic brig >/dev/null 2>&1\n"
+                   "brig run -c pass; dpkg --purge brig-mcp brig-rootfs-basic python3-brig libbrig-dev brig >/dev/null 2>&1\n"
                    "find / -xdev \\( -path /tmp -o -path /proc -o -path /sys \\) -prune -o -print | sort >/tmp/after; diff /tmp/before /tmp/after | grep -v '/var/lib/dpkg\\|/var/log\\|-old$\\|/var/cache' || true")
     assert done.returncode == 0 and re.findall(r"^[<>] .*$", done.stdout, re.M) == [], done.stdout
