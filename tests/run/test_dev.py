@@ -59,7 +59,7 @@ def test_an_unknown_command_is_refused_with_the_list():
 @pytest.mark.parametrize("words, said", [
     (["bench", "lib"], 'bench: no "lib"; there are: warm, cold, '),
     (["test", "lunch"], 'test: "lunch" is no file, and no tier; there are: gate, nightly, long, neighbours, all; '),
-    (["test", "nightly", "lunch"], "after nightly: guests, fuzz, "),
+    (["test", "nightly", "lunch"], "after nightly: guests, arm64, fuzz, "),
     (["test", "long", "gate"], 'test: "gate" after "long": one tier'),
     (["test", "-k"], "test: -k needs words"),
     (["build", "fast"], 'build: "fast" is not known; there are: installed, asan'),
