@@ -140,13 +140,21 @@ const char *head_find_param(const struct http_head *h, const char *name)
 	return NULL;
 }
 
+static bool is_content_type(const char *type, const char *wanted)
+{
+	size_t n = strlen(wanted);
+
+	return type && !strncasecmp(type, wanted, n) && (!type[n] || strchr("; \t", type[n]));
+}
+
 bool head_has_json_body(const struct http_head *h)
 {
-	static const char json[] = "application/json";
-	const char       *type   = h->content_type;
+	return is_content_type(h->content_type, "application/json");
+}
 
-	return type && !strncasecmp(type, json, sizeof json - 1) &&
-	       (!type[sizeof json - 1] || strchr("; \t", type[sizeof json - 1]));
+bool head_has_text_body(const struct http_head *h)
+{
+	return is_content_type(h->content_type, "text/plain");
 }
 
 bool head_has_one_body_length(const struct http_head *h)

@@ -42,8 +42,9 @@ bool        head_has_own_session_id(const struct http_head *h);
 
 /* Case does not matter; NULL: it was not sent. */
 const char *head_find_param(const struct http_head *h, const char *name);
-/* Is the body declared as JSON? */
+/* Is the body declared as JSON? Or as plain text, as some clients declare JSON? */
 bool head_has_json_body(const struct http_head *h);
+bool head_has_text_body(const struct http_head *h);
 /*
  * Is there at most one length, and is it valid? With two, a proxy in front of the server might see another end of the
  * request than the server does: request smuggling.

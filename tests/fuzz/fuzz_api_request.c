@@ -4,6 +4,7 @@
  * The first byte says which interface it is for, and whether it is a file of tokens instead.
  */
 #include "api_token.h"
+#include "file_stream.h"
 #include "fuzz.h"
 #include "program.h"
 #include "text.h"
