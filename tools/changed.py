@@ -24,7 +24,7 @@ COVERED = [
     ("jail/proxy", ["tests/unit", "tests/release/test_floors.py", "tests/network"]),
     ("jail/metrics", ["tests/release/test_floors.py", "tests/service/test_metrics.py", "tests/service/test_metrics_http.py"]),
     ("jail/cli", ["tests/unit", "tests/release/test_floors.py", "tests/run"]), ("profiles", ["tests/release/test_golden.py", "tests/jail", "tests/attack", "tests/run"]),
-    ("mcp", ["tests/unit", "tests/release/test_floors.py", "tests/mcp", "tests/mcp"]), ("rootfs-builder", ["tests/unit", "tests/release/test_floors.py", "tests/rootfs"]),
+    ("api", ["tests/unit", "tests/release/test_floors.py", "tests/api"]), ("mcp", ["tests/unit", "tests/release/test_floors.py", "tests/mcp", "tests/mcp"]), ("rootfs-builder", ["tests/unit", "tests/release/test_floors.py", "tests/rootfs"]),
     ("recipes", ["tests/rootfs"]), ("bench", ["tests/run/test_bench.py"]), ("dev", ["tests/run/test_dev.py"]), ("examples/mcp", ["tests/mcp/test_mcp_snippets.py"]),
     ("examples/rootfs", ["tests/rootfs"]), ("examples", ["tests/run/test_examples.py"]), ("man", ["tests/run/test_man.py", "tests/release/test_golden.py"]), ("packaging", ["tests/run", "tests/mcp/test_mcp_snippets.py"]),
     ("tools/requirement", ["tests/run/test_requirements.py"]), ("tools/docgen", ["tests/run/test_man.py", "tests/release/test_golden.py"]), ("tools", ["tests/run/test_dev.py"]),

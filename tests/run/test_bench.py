@@ -72,7 +72,7 @@ def test_a_part_that_is_none_is_refused_with_the_list(brig):
     ("warm", ["--ready", "65"], "--ready: from 1 to 64"),
     ("warm", ["--without", "nobody"], "--without: no peer nobody; there are: bare, bwrap, "),
     ("cold", ["--without", "nobody"], "--without: no peer nobody; there are: brig, "),
-    *((name, ["--rounds", "0"], "--rounds: '0' is no whole number above 0") for name in ("cold", "rootless", "steps", "daemon", "mcp")),
+    *((name, ["--rounds", "0"], "--rounds: '0' is no whole number above 0") for name in ("cold", "rootless", "steps", "daemon", "mcp", "api")),
 ])
 def test_a_value_that_would_measure_nothing_is_refused_before_anything_is_started(brig, bench, words, said):
     done = subprocess.run(["/usr/bin/python3", BENCH / f"{bench}.py", *words], capture_output=True, text=True)
