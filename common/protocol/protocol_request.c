@@ -227,7 +227,7 @@ static int check_name_field(const char *name, const char *field, struct denial *
 /* Refuses the keys that belong to the session: they were set when it was opened. */
 static int check_session_call_keys(const struct protocol_request *r, struct denial *d)
 {
-	static const char *const of_run[] = { "op", "tag", "session", "context", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
+	static const char *const of_run[] = { "op", "tag", "session", "context", "env", "cwd", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
 	const char              *key;
 	json_t                  *value;
 

@@ -10,13 +10,13 @@
 need("value", "failure", "last", "tree", "written", "program", "bridge") # and session.py, for _socket: its server forks this process
 import _io
 import _signal
-from posix import _exit as exit_at_once, dup2, pipe as make_pipe, pread, set_blocking
+from posix import _exit as exit_at_once, chdir, dup2, fchdir, pipe as make_pipe, pread, set_blocking
 
 SOURCES_MAX = 16 << 20 # bytes of code of earlier calls, for tracebacks
 SOURCES = {}           # file name: code
 FRAMES_MAX = 1000      # as in the interpreter's own tracebacks
 SETTLE_S = 0.5         # how long an interrupted task may take to end
-CALL_BYTES, CALL_FDS = 4096, 5
+CALL_BYTES, CALL_FDS = 96 << 10, 6 # a request has 64 KiB
 IDLE, BEGUN, OWED = range(3)
 RESULTS_OF_CALL = "result", "output", "__return_value__"
 IN_LOOP = "create_task", "ensure_future", "get_running_loop"
@@ -314,6 +314,7 @@ class Live:
         self.streams, self.first_stdin = {"stdin": NOTHING_TO_READ}, sys.stdin # kept: destroying it would cost each context time
         self.fds, self.tools, self.bridges = [], None, Bridges()
         self.exit_code, self.loop, self.flags = 1, EventLoop(), 0
+        self.environ, self.own_variables, self.own_folder = sys.modules["os"].environ, {}, None # own: what a call has replaced
         self.interruptible = self.is_telling = False
         self.main = MODULE("__main__")
         self.names = self.main.__dict__
@@ -400,17 +401,33 @@ class Live:
         text, control, _, _ = inbox[0]
         self.fds = [int.from_bytes(data[i:i + 4], "little") for _, _, data in control for i in range(0, len(data) - 3, 4)]
         order = scan(text.decode(), 0)[0]
-        if len(self.fds) != (5 if order["tools"] else 4):
+        if len(self.fds) != 4 + order["tools"] + bool(order.get("cwd")):
             return
         self.count += 1
         call = RECORD(path=f"<call {self.count}>", source=pread_all(self.fds[0]), codes=[], names=self.names, value=None, result_names=(), earlier={name: self.names[name] for name in RESULTS_OF_CALL if name in self.names}, before=look_at_files(), tells_written=order["written"])
         setrecursionlimit(max(getrecursionlimit(), 1000))
         self.set_streams()
         self.take_pipes()
+        self.set_surroundings(order.get("env") or (), self.fds.pop() if order.get("cwd") else -1)
         if order["tools"]:
             self.open_tools(self.fds.pop())
         _signal.signal(2, self.on_interrupt)
         self.exit_code = self.perform(call)
+
+    def set_surroundings(self, entries, folder):
+        """The variables and the working directory of this call alone: put_back() is called at its end."""
+        for entry in entries:
+            name, _, value = entry.partition("=")
+            self.own_variables.setdefault(name, self.environ.get(name))
+            self.environ[name] = value
+        if folder >= 0:
+            self.fds.append(folder) # closed with the others
+            try:
+                self.own_folder = getcwd()
+            except OSError: # it was removed
+                self.own_folder = WORKSPACE
+            fchdir(folder)
+            close(self.fds.pop())
 
     def perform(self, call):
         error = self.run(call)
@@ -527,6 +544,21 @@ class Live:
             hang_up(bridge.fd)
             bridge.retire(NO_TOOLS)
 
+    def put_back(self):
+        while self.own_variables:
+            name, value = next(iter(self.own_variables.items()))
+            if value is None:
+                self.environ.pop(name, None)
+            else:
+                self.environ[name] = value
+            self.own_variables.pop(name, None)
+        if self.own_folder is not None:
+            try:
+                chdir(self.own_folder)
+            except OSError: # the call has removed it
+                chdir(WORKSPACE)
+            self.own_folder = None
+
     def reset_interrupt(self):
         """The program may have set its own handler."""
         _signal.signal(2, self.on_interrupt)
@@ -536,7 +568,7 @@ class Live:
         self.interruptible = False
         if getpid() != self.pid:
             exit_at_once(1)
-        for step in self.close_tools, self.flush_out, self.drop_unread, self.point_to_kept, self.close_all, self.reset_interrupt:
+        for step in self.close_tools, self.flush_out, self.drop_unread, self.point_to_kept, self.put_back, self.close_all, self.reset_interrupt:
             try:
                 step()
             except BaseException:

@@ -8,7 +8,7 @@ from posix import P_ALL, P_PID, WEXITED, WNOHANG, WNOWAIT, _exit, chdir, POSIX_S
 
 READY, STARTED, ENDED, FAILED, LOST, CPU, BACKGROUND = range(1, 8)
 RESIZE, INTERRUPT = 1, 2 # to the parent of a command that has a terminal
-FRESH, GONE, NO_EXEC = 1, 2, 4
+FRESH, GONE, NO_EXEC, NO_CWD = 1, 2, 4, 8
 ORDER_MAX = 160 << 10
 WORD_MAX = 4 << 10
 SIGINT, SIGKILL, SIGPIPE, SIGTERM, SIGCHLD, SIGCONT, SIGXCPU, SIGXFSZ = 2, 9, 13, 15, 17, 18, 24, 25
@@ -17,6 +17,7 @@ BLOCK, UNBLOCK = 0, 1
 DONTWAIT, CMSG_CLOEXEC = 0x40, 0x40000000
 POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16
 SEQPACKET, RIGHTS, EMFILE = 5, 1, 24
+FOLDER_ONLY = 0o12200000 # O_PATH | O_DIRECTORY | O_CLOEXEC
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 FDS_MAX = 1 << 20
 KEPT_MAX = 64 << 10 # bytes of what is written to a stream between calls
@@ -490,21 +491,24 @@ class Server:
     def run(self, order, fds):
         """Starts a call. If that fails, the context has not received it, or is lost: it must not execute a call that brigd takes for failed."""
         number, call = order["context"], order["call"]
-        ends, given = [], []
+        ends, given, flags = [], [], 0
         try:
             if len(fds) != 1 + order["tools"]:
                 raise OSError(EMFILE, "a call")
+            if order.get("cwd"):
+                flags = NO_CWD
+                fds.append(open_file(f"{order['cwd']}/." if order["cwd"][0] == "/" else f"{WORKSPACE}{order['cwd']}/.", FOLDER_ONLY)) # with /. it must be one to enter
+                flags = 0
             for _ in range(3):
                 reading, writing = pipe()
                 ends.append(reading)
                 given.append(writing)
-            word = f'{{"call": {call}, "tools": {"true" if order["tools"] else "false"}, "written": {"true" if order.get("written") else "false"}}}'.encode()
             self.hand_over(given, *([self.contexts[number].kept] if number in self.contexts else []), self.kept)
             try:
-                self.begin(number, order, word, [fds[0], *given, *fds[1:]])
+                self.begin(number, order, [fds[0], *given, *fds[1:]])
             except ConnectionError: # the context was just ending: a new one gets the call
                 self.lose(number)
-                self.begin(number, order, word, [fds[0], *given, *fds[1:]])
+                self.begin(number, order, [fds[0], *given, *fds[1:]])
             context = self.contexts[number]
             context.streams, given = given[:2], given[2:]
             self.tell(STARTED, call, 0, 0 if context.is_known else FRESH, fds=ends)
@@ -512,15 +516,15 @@ class Server:
         except OSError as error:
             if number in self.contexts and (self.contexts[number].call == call or not self.contexts[number].is_known):
                 self.lose(number)
-            self.tell(FAILED, call, error.errno or 5)
+            self.tell(FAILED, call, error.errno or 5, flags)
         finally:
             close_all(ends + given)
 
-    def begin(self, number, order, word, fds):
+    def begin(self, number, order, fds):
         context = self.contexts.get(number) or self.start_context(number)
         context.begin(order["call"], order["cpu_ms"] * 1000000)
         try:
-            context.channel.sendmsg([word], rights(fds), DONTWAIT)
+            context.channel.sendmsg([order["text"]], rights(fds), DONTWAIT) # as it came: with the keys of this call
         except OSError:
             context.call = None
             raise
@@ -600,6 +604,7 @@ class Server:
         if not data:
             self.end()
         order, _ = scan(data.decode(), 0)
+        order["text"] = data
         self.reap_all() # the dead count towards the limit of processes
         try:
             ORDERS[order["op"]](self, order, fds)

@@ -12,8 +12,8 @@ from .result import Result
 from .session import Opening, call_order, open_request
 
 OF_SESSION = "profile", "memory", "pids", "cpus", "env", "ro", "network", "allow_missing", "cold", "wait"
-OF_CALL = "timeout", "cpu_time", "output", "tools", "allow", "deny", "ask", "tool_wait", "on_stdout", "on_stderr"
-OF_RUN = "args", "stdin", "cwd", "files", "get" # a program in a session cannot have them
+OF_CALL = "cwd", "timeout", "cpu_time", "output", "tools", "allow", "deny", "ask", "tool_wait", "on_stdout", "on_stderr"
+OF_RUN = "args", "stdin", "files", "get" # a program in a session cannot have them
 PROGRAMS_MAX = 1000     # of one session: an interpreter keeps the source of each
 TRIES_MAX = 3           # of a program that did not begin, because its session had ended
 CLEAR_S = 10

@@ -223,10 +223,7 @@ class _Core:
         if isinstance(argv, (str, bytes)):
             raise TypeError("argv: expected a list of words, like [\"ls\", \"-l\"]")
         request = {"op": "exec", "session": self.id, "argv": words_of(argv, "argv"), "limits": limits(timeout, cpu_time, None, None, None, output)} # type: Dict[str, Any]
-        if cwd is not None:
-            request["cwd"] = cwd
-        if env:
-            request["env"] = entries_of(env)
+        put_surroundings(request, cwd, env)
         if detach:
             request["detach"] = True
         return Order(request, [], stdin, (on_stdout, on_stderr), None, None)
@@ -270,12 +267,20 @@ def _is_over(awaited: Awaited) -> bool:
     return awaited.is_over
 
 
-def call_order(session: str, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
+def put_surroundings(request: Dict[str, Any], cwd: Optional[str], env: Optional[Mapping[str, str]]) -> None:
+    if cwd is not None:
+        request["cwd"] = cwd
+    if env:
+        request["env"] = entries_of(env)
+
+
+def call_order(session: str, code: Text, context: str = "main", *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
                tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
                on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Order:
     """Code for a context of this session."""
     box = toolbox(tools, allow, deny, ask)
-    request = {"op": "run", "session": session, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)}
+    request = {"op": "run", "session": session, "context": context, "limits": limits(timeout, cpu_time, None, None, None, output, tool_wait)} # type: Dict[str, Any]
+    put_surroundings(request, cwd, env)
     return Order(request, [_sealed(code)], None, (on_stdout, on_stderr), None, box)
 
 
@@ -352,17 +357,18 @@ class Session(_Core):
     def __exit__(self, *_: Any) -> None:
         self.leave() if self._lasts else self.close()
 
-    def run(self, code: Text, context: str = "main", *, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
+    def run(self, code: Text, context: str = "main", *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
+            timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,
             tools: Any = None, allow: Patterns = None, deny: Patterns = None, ask: Optional[Ask] = None, tool_wait: Optional[Time] = None,
             on_stdout: Optional[Sink] = None, on_stderr: Optional[Sink] = None) -> Result:
         """Runs code in a context: an interpreter that keeps its variables, and is made when it is used first.
 
-        The result's session has the state of the context: new, kept, reset (it was lost or restarted before) or lost. The other keywords are
-        those of brig.run(). When the time is over, the code is interrupted, and two seconds later the interpreter is ended. Ctrl-C in this
+        The result's session has the state of the context: new, kept, reset (it was lost or restarted before) or lost. cwd and env hold for this
+        call: after it, the working directory and these variables are as before. The other keywords are those of brig.run(). When the time is over, the code is interrupted, and two seconds later the interpreter is ended. Ctrl-C in this
         process interrupts the code as well. brig.Busy: the context is in use.
         """
-        return self._drive(self._call(self._run_order(code, context, timeout=timeout, cpu_time=cpu_time, output=output, tools=tools, allow=allow, deny=deny,
-                                                      ask=ask, tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)))
+        return self._drive(self._call(self._run_order(code, context, cwd=cwd, env=env, timeout=timeout, cpu_time=cpu_time, output=output, tools=tools,
+                                                      allow=allow, deny=deny, ask=ask, tool_wait=tool_wait, on_stdout=on_stdout, on_stderr=on_stderr)))
 
     def exec(self, argv: Sequence[str], *, cwd: Optional[str] = None, env: Optional[Mapping[str, str]] = None, stdin: Optional[Text] = None,
              detach: bool = False, timeout: Optional[Time] = None, cpu_time: Optional[Time] = None, output: Size = None,

@@ -184,6 +184,13 @@ def test_a_flood_is_ended_and_the_session_goes_on(session):
 
 # --- commands ---
 
+def test_a_call_has_an_environment_and_a_directory_of_its_own(session):
+    look = "import os; [os.getcwd(), os.environ.get('K')]"
+    assert session.run(look, cwd="/tmp", env={"K": "v=w"}).value == ["/tmp", "v=w"] and session.run(look).value == ["/workspace", None]
+    with pytest.raises(brig.SetupFailed, match="the directory in which the call starts: No such file or directory"):
+        session.run(look, cwd="none")
+
+
 def test_a_command_has_arguments_input_environment_and_a_directory(session):
     session.put({"sub/f": "x"})
     done = session.exec(["sh", "-c", "echo $K; pwd; cat; ls"], cwd="/workspace/sub", env={"K": "v=w"}, stdin="in\n")
@@ -814,14 +821,15 @@ def test_a_session_is_replaced_before_it_is_too_old(where, monkeypatch):
 
 @pytest.mark.parametrize("options, error, words", [
     ({"stdin": "x", "args": ["a"]}, ValueError, "^args, stdin: not with reuse=True"), ({"files": {}, "get": ["*"]}, ValueError, "^files, get: not with reuse=True"),
-    ({"cwd": "/tmp"}, ValueError, "^cwd: "), ({"colour": 1}, TypeError, "'colour'"), ({"reuse": False, "fresh_files": True}, ValueError, "^fresh_files: without reuse=True"),
+    ({"colour": 1}, TypeError, "'colour'"), ({"reuse": False, "fresh_files": True}, ValueError, "^fresh_files: without reuse=True"),
 ])
 def test_what_a_shared_session_does_not_have_is_refused_before_anything_runs(options, error, words):
     with pytest.raises(error, match=words):
         brig.map(["1"], **{"reuse": True, **options})
 
 
-def test_limits_and_tools_are_those_of_each_program(where):
+def test_limits_tools_and_the_directory_are_those_of_each_program(where):
+    assert [one.value for one in shared(["import os; os.getcwd()"] * 2, where, cwd="/tmp")] == ["/tmp"] * 2
     done = shared(["tools.add(1, 2)", "import time; time.sleep(600)", "tools.add(3, 4)"], where, tools={"add": lambda a, b: a + b}, timeout=2)
     assert [(one.value, one.verdict, one.record["tool_calls"]["n"]) for one in done] == [(3, "exited", 1), (None, "timeout_wall", 0), (7, "exited", 1)]
     with pytest.raises(brig.Refused, match="wall_ms"):

@@ -367,6 +367,12 @@ def test_exec_sends_the_command_and_what_belongs_to_it():
     assert asked == [{"op": "exec", "session": "work", "argv": ["ls", "-l"], "cwd": "sub", "env": ["A=b"], "detach": True, "limits": {"wall_ms": 1000}}]
 
 
+def test_a_call_sends_its_variables_and_its_directory_only_if_they_were_given():
+    for words, keys in ((), {}), (("-w", "sub", "-e", "A=b"), {"env": ["A=b"], "cwd": "sub"}):
+        _, asked = ask(call(), "run", "work", *words, "-c", "x")
+        assert {key: value for key, value in asked[0].items() if key in ("env", "cwd")} == keys, asked
+
+
 # --- files ---
 
 def entry(kind, name=b"", length=0, data=b""):

@@ -113,6 +113,48 @@ def test_a_client_without_a_version_gets_no_key_that_clients_of_the_first_releas
     assert heard == {*shapes["reply"], *shapes["event"], "error"} - {"waiting"}
 
 
+# --- the surroundings of a call -------------------------------------------------------------------------------------------
+
+SURROUNDINGS = "import os, subprocess; [os.getcwd(), os.environ.get('A'), os.environ.get('HOME'), subprocess.run(['sh', '-c', 'pwd; echo $A'], capture_output=True, text=True).stdout]"
+
+
+def test_a_call_has_variables_and_a_directory_of_its_own_and_the_next_one_has_those_of_before(session):
+    before = session.value(SURROUNDINGS)
+    session.value("os.makedirs('below/deeper'); open('below/deeper/only_here.py', 'w').write('X = 7')")
+    assert session.value(SURROUNDINGS, env=["A=1=2", "HOME=/tmp", "A=\u00e4"], cwd="below") == ["/workspace/below", "\u00e4", "/tmp", "/workspace/below\n\u00e4\n"]
+    assert session.value("import only_here; only_here.X", cwd="/workspace/below/deeper") == 7
+    session.value("os.mkdir('empty')")
+    gone = session.run("os.environ.pop('A'); os.environ['HOME'] = 'x'; os.chdir('/tmp'); os.rmdir(os.environ['B']); raise SystemExit(3)",
+                       env=["A=1", "HOME=y", "B=/workspace/empty"], cwd="/tmp")
+    assert gone.status == 3, gone
+    assert session.value(SURROUNDINGS) == before and session.value("'B' in os.environ") is False
+    stopped = session.run("import time; time.sleep(600)", env=["A=1"], cwd="/tmp", limits={"wall_ms": 200})
+    assert stopped.reason == "timeout_wall" and stopped.state == "kept" and session.value(SURROUNDINGS) == before, stopped
+
+
+def test_a_directory_that_a_call_leaves_by_removing_it_is_no_trap(session):
+    assert session.value("import os; os.mkdir('gone'); os.chdir('gone'); os.getcwd()") == "/workspace/gone"
+    assert session.value("os.rmdir('/workspace/gone'); os.getcwd()", cwd="/tmp") == "/tmp"
+    assert session.value("os.getcwd()") == "/workspace"
+
+
+@pytest.mark.parametrize("cwd, why", [("none", "No such file or directory"), ("/etc/passwd", "Not a directory"), ("closed", "Permission denied"), ("x" * 300, "File name too long")])
+def test_a_call_in_a_directory_that_cannot_be_entered_does_not_start_and_costs_nothing(session, cwd, why):
+    session.value("import os; os.makedirs('closed', 0o600, exist_ok=True); kept = 1")
+    with pytest.raises(client.NotStarted) as failed:
+        session.run("open('/workspace/ran', 'w')", cwd=cwd)
+    assert failed.value.record["error"]["message"] == f"the directory in which the call starts: {why}" and failed.value.exec_error is None, failed.value
+    assert session.value("[kept, os.path.exists('ran'), os.getcwd()]") == [1, False, "/workspace"]
+
+
+def test_variables_of_a_call_are_checked_and_may_take_a_whole_message(session):
+    for env, field in (["A"], "env[0]"), (["A=1", "=2"], "env[1]"), (["A=\n"], "env[0]"):
+        error = why_not(lambda env=env: session.run("1", env=env))
+        assert (error.code, error.field) == ("bad_field", field), error
+    assert session.value("import os; [len(os.environ['A']), os.environ['B']]", env=["A=" + "a" * 60000, "B=\"\\"]) == [60000, "\"\\"]
+    assert session.value("'A' in os.environ") is False
+
+
 # --- calls that end early -------------------------------------------------------------------------------------------------
 
 def test_why_a_session_has_ended_is_in_its_record_and_in_the_denial_of_what_comes_later(session, talk):

@@ -70,13 +70,13 @@ static const struct {
 	{ BY_CALL, OPTION_TEXT("context", 0, AT(context), "NAME", "The interpreter of the session, made at its first use; default: main") },
 #include "limits.def"
 	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file") },
-	{ CELLS | BY_COMMAND, { { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", option_set_env, false } },
+	{ CELLS | BY_CALL | BY_COMMAND, { { "env", FIELD_TEXTS, AT(env), 0, PROTOCOL_ENV_MAX, 0, "Set an environment variable of the program; K alone copies the value from your environment", NULL, NULL }, 'e', "K[=V]", option_set_env, false } },
 	{ CELLS, { { "ro", FIELD_TEXTS, AT(shown), 0, PROTOCOL_RO_MAX, 0, "Show a directory or file, read-only, as /workspace/NAME; a program in that directory can import its neighbours", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "put", FIELD_TEXTS, AT(put), 0, FILES_ASKED_MAX, 0, "Copy a file or directory into /workspace as NAME; the program may change it", NULL, NULL }, 0, "PATH[:NAME]", NULL, false } },
 	{ BY_RUN | BY_EXEC, { { "get", FIELD_TEXTS, AT(get), 0, FILES_ASKED_MAX, 0, "At the end, copy what matches out of /workspace, to LOCAL or into the current directory", NULL, NULL }, 0, "PATTERN[:LOCAL]", NULL, false } },
 	{ BY_RUN | BY_EXEC, OPTION_TEXT("out", 0, AT(out), "DIR", "At the end, copy all that the program left in /workspace/out into DIR") },
 	{ BY_RUN | BY_EXEC | BY_GET, OPTION_SWITCH("hidden", 0, AT(hidden), "Copy files too whose names, or those of their directories, begin with a dot that no PATTERN has") },
-	{ BY_RUN | BY_EXEC | BY_COMMAND | BY_SHELL, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
+	{ BY_RUN | BY_EXEC | BY_CALL | BY_COMMAND | BY_SHELL, OPTION_TEXT("workdir", 'w', AT(workdir), "DIR", "Start the program in this directory of the jail; a relative one is below /workspace") },
 	{ BY_OPEN, OPTION_SWITCH("start", 0, AT(start), "Start a service of your own where no socket of one exists; it stays") },
 	{ BY_OPEN, OPTION_SWITCH("terminal", 0, AT(terminal), "Let calls have a terminal, for brig shell") },
 	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
@@ -335,13 +335,18 @@ static int put_cell_keys(struct request *r, struct err *e)
 	return put_text_list(r, "allow_missing", "--allow-missing", r->allow_missing, e) < 0 ? -1 : put_text_list(r, "network", "--net", r->network, e);
 }
 
+static int put_cwd(struct request *r, struct err *e)
+{
+	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
+	return 0;
+}
+
 /* The keys for a program that gets its own process: environment, stdin, working directory. */
 static int put_process_keys(struct request *r, struct err *e)
 {
-	if (put_env(r, e) < 0 || open_stdin(r, e) < 0)
+	if (put_env(r, e) < 0 || open_stdin(r, e) < 0 || put_cwd(r, e) < 0)
 		return -1;
-	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
-		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
 	if (r->stdin_fd >= 0)
 		json_object_set_new(r->message, "stdin", json_true());
 	return 0;
@@ -514,8 +519,8 @@ int request_set_program(struct request *r, const char *path, char **words, int n
 		program = r->code ? seal_program(r, r->code, strlen(r->code), e) : put_file(r, path, e);
 	if (program < 0)
 		return -1;
-	if (r->session)
-		return put_call_keys(r, e);
+	if (r->session) /* env only if there is one: earlier services know it in no call of run */
+		return put_call_keys(r, e) < 0 || (r->env[0] && put_env(r, e) < 0) ? -1 : put_cwd(r, e);
 	if (r->mode != MODE_script)
 		json_object_set_new(r->message, "mode", json_string(run_mode_name(r->mode)));
 	if (r->in_shown && json_object_set_new(r->message, "main", json_string(r->in_shown)) < 0)
@@ -564,8 +569,8 @@ int request_set_terminal_command(struct request *r, const char *session, char *c
 		return err_set(e, ERR_BAD_SPEC, "the session's name is not UTF-8");
 	if (put_argv(r, "argv", words, n, e) < 0 || put_env(r, e) < 0)
 		return -1;
-	if (r->workdir && json_object_set_new(r->message, "cwd", json_string(r->workdir)) < 0)
-		return err_set(e, ERR_BAD_SPEC, "--workdir: the value is not UTF-8");
+	if (put_cwd(r, e) < 0)
+		return -1;
 	if (term) /* programs read it to learn what the terminal can do; a value that is not UTF-8 is left out: no program knows it */
 		json_array_append_new(json_object_get(r->message, "env"), json_string(term));
 	return 0;

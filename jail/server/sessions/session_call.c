@@ -377,10 +377,12 @@ static bool call_on_ended(struct session_call *call, const struct session_messag
 }
 
 /* What the errno that the session server reported most likely means, for people. */
-static const char *start_failure_text(const struct session_call *call, bool executes, int errnum)
+static const char *start_failure_text(const struct session_call *call, bool executes, uint32_t flags, int errnum)
 {
 	if (executes)
 		return "the program (in the rootfs)";
+	if (call->context && flags & SESSION_NO_CWD)
+		return "the directory in which the call starts";
 	if (call->context)
 		return "the interpreter could not be started";
 	if (!call->terminal)
@@ -403,7 +405,7 @@ static bool call_on_start_failed(struct session_call *call, const struct session
 	errno            = message->value;
 	call->ended_ms   = clock_ms(CLOCK_MONOTONIC);
 	call->exec_errno = executes ? message->value : 0;
-	err_sys(&call->why, "%s", start_failure_text(call, executes, message->value));
+	err_sys(&call->why, "%s", start_failure_text(call, executes, message->flags, message->value));
 	call_report_and_free(call);
 	return true;
 }

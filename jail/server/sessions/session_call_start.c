@@ -105,8 +105,8 @@ static struct session_context *find_or_take_context(struct session *s, const cha
 /* --- the call --- */
 
 /* No descriptor of the client enters the jail: the text is copied, the socket to its tools is made here. */
-static int send_run_to_session_server(struct session_call *call, const struct program_text *code, bool with_written,
-				      struct denial *why)
+static int send_run_to_session_server(struct session_call *call, const struct program_text *code,
+				      const struct protocol_request *request, struct denial *why)
 {
 	struct err e;
 	scoped_fd  text    = sealed_create("brig-call", code->text, code->len, &e);
@@ -119,9 +119,10 @@ static int send_run_to_session_server(struct session_call *call, const struct pr
 		return deny(why, DENIAL_busy, "session", "it takes no request now: %s", strerror(errno));
 	fds[1]      = pair[1];
 	call->tools = pair[0];
-	message     = json_pack("{ss sI si sI sb sb}", "op", "run", "call", (json_int_t)call->number, "context",
+	message     = json_pack("{ss sI si sI sb sb sO? ss?}", "op", "run", "call", (json_int_t)call->number, "context",
 				(int)(call->context - call->session->context), "cpu_ms",
-				(json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written", with_written);
+				(json_int_t)call->limits.cpu_ms, "tools", call->with_tools, "written",
+				request->takes_additions, "env", request->env, "cwd", request->cwd);
 	r           = session_send_or_deny(call->session, message, fds, (size_t)1 + call->with_tools, why);
 	fd_closep(&pair[1]);
 	return r;
@@ -143,12 +144,12 @@ static int send_exec_to_session_server(struct session_call *call, const struct p
 	return 0;
 }
 
-static int check_exec_request(const struct session_call *call, const struct protocol_request *r, struct denial *why)
+static int check_call_request(const struct session_call *call, const struct protocol_request *r, struct denial *why)
 {
 	struct program_env env = { 0 };
 	int                done;
 
-	if (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0)))
+	if (r->kind == REQUEST_exec && (!json_array_size(r->argv) || !*json_string_value(json_array_get(r->argv, 0))))
 		return deny(why, DENIAL_bad_field, "argv[0]", "nothing to run");
 	done = run_plan_build_call_env(&env, &call->limits, r->env, why);
 	program_env_done(&env);
@@ -161,13 +162,15 @@ static int send_call_to_session_server(struct session_call *call, const struct p
 	struct program_text code = { 0 };
 	int                 r;
 
+	if (check_call_request(call, request, why) < 0)
+		return -1;
 	if (request->kind == REQUEST_exec) {
-		r = check_exec_request(call, request, why) < 0 ? -1 : send_exec_to_session_server(call, request, why);
+		r = send_exec_to_session_server(call, request, why);
 	} else {
 		r = program_text_open(&code, fds[0], why);
 		if (r == 0) {
 			call->context = find_or_take_context(call->session, request->context);
-			r             = send_run_to_session_server(call, &code, request->takes_additions, why);
+			r             = send_run_to_session_server(call, &code, request, why);
 		}
 	}
 	if (r == 0 && call->session->run->server->audit)

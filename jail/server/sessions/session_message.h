@@ -19,14 +19,17 @@ enum session_message_kind {
 	SESSION_READY = 1, /* it takes calls */
 	SESSION_STARTED,   /* call, and pipes (see above). FRESH: a new interpreter */
 	SESSION_ENDED,     /* call; value as from wait4(), cpu_ns. GONE: its interpreter has ended */
-	/* call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed */
+	/*
+	 * call; value: the errno with which it could not be started. NO_EXEC: of a command, before it was executed;
+	 * NO_CWD: of a call in a context, whose directory could not be opened
+	 */
 	SESSION_FAILED,
 	SESSION_LOST,      /* value: number of a context whose interpreter has ended between two calls */
 	SESSION_CPU,       /* call: its CPU time is used up */
 	SESSION_BACKGROUND, /* value: number of files helpers and detached commands (see above) */
 };
 
-enum { SESSION_FRESH = 1, SESSION_GONE = 2, SESSION_NO_EXEC = 4 };
+enum { SESSION_FRESH = 1, SESSION_GONE = 2, SESSION_NO_EXEC = 4, SESSION_NO_CWD = 8 };
 
 enum { SESSION_FDS_MAX = 3 };
 
