@@ -85,15 +85,18 @@ static enum lock_answer lock_tree(const char *path, struct store_tree *t)
 	return st.st_nlink ? LOCK_TAKEN : LOCK_GONE;
 }
 
-/* A user who owns the tree, or may write into it, decides what runs: that must be root or this process's user. */
-static int check_tree_owner(const struct store_tree *t, struct err *e)
+/* A user who owns the tree, or may write into it, decides what runs: that must be root or this process's user. Everybody must be able to read it. */
+static int check_tree_mode(const struct store_tree *t, struct err *e)
 {
 	struct stat st;
 
 	if (fstat(t->tree_fd, &st) < 0)
 		return err_sys(e, "%s", t->path);
-	if (trust_stat_is_safe(&st))
+	if (trust_stat_is_safe(&st) && (st.st_mode & 0555) == 0555)
 		return 0;
+	if (trust_stat_is_safe(&st)) /* as tar without p makes it under the umask 077 */
+		return err_set(e, ERR_DENIED, "%s: mode %04o: programs in jails have ids of their own and could not read it; type: chmod -R go+rX '%.*s'",
+			       t->path, st.st_mode & 07777, (int)(strlen(t->path) - strlen("/tree") - STORE_DIGEST - strlen("/trees/")), t->path);
 	return err_set(e, ERR_DENIED, "%s: belongs to uid %u, mode %04o: it must be the caller's or root's, and no other may write to it; brig rootfs build makes one of your own",
 		       t->path, st.st_uid, st.st_mode & 07777);
 }
@@ -123,7 +126,7 @@ static enum lock_answer try_open_tree(const char *store, const char *digest, str
 		err_sys(e, "%s", t.path);
 		return LOCK_FAILED;
 	}
-	if (check_tree_owner(&t, e) < 0)
+	if (check_tree_mode(&t, e) < 0)
 		return LOCK_FAILED;
 	*ret = t;
 	t    = STORE_TREE_NONE;

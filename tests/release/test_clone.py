@@ -12,7 +12,7 @@ import pytest
 from support import minimal, pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LEFT_OUT = "sudo ", "claude ", "./dev test"
+LEFT_OUT = "sudo ", "tar xpf ", "brig-0", "claude ", "./dev test"
 USERS = {"root": ("/root", ""), "alice": ("/home/alice", "HOME=/home/alice setpriv --reuid=1234 --regid=1234 --clear-groups")}
 MINUTES = 30
 

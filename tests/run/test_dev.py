@@ -14,7 +14,7 @@ import pytest
 from support import host
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = "setup build rootfs pypi node demo test again times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb tarball clean help".split()
+COMMANDS = "setup build rootfs pypi node demo test again times vm matrix compat requirements bench lint fuzz coverage mutants install uninstall deb tarball image clean help".split()
 
 
 def dev(*words, before=()):

@@ -27,8 +27,9 @@ exec /bin/sh -e -c "$1"
 """
 
 
-def make(tree, variant, packages=(), suite=None):
-    done = subprocess.run(["mmdebstrap", f"--variant={variant}", *[f"--include={name}" for name in sorted(packages)], suite or host.debian(), tree], capture_output=True, text=True)
+def make(tree, variant, packages=(), suite=None, mirror=()):
+    words = [f"--variant={variant}", *[f"--include={name}" for name in sorted(packages)], suite or host.debian(), tree, *mirror]
+    done = subprocess.run(["mmdebstrap", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -21,7 +21,7 @@ GROUPS = {
     "arm64": ["tests/vm/arm64.py"],
     "fuzz": ["tests/fuzz/test_fuzzing.py"],
     "sanitizers": ["tests/release/test_whole_programs.py"],
-    "packages": ["tests/release/test_*package*.py", "tests/release/test_clone.py", "tests/release/test_maintainer_scripts.py", "tests/release/test_in_guest.py", "tests/run/test_install.py"],
+    "packages": ["tests/release/test_*package*.py", "tests/release/test_tarball.py", "tests/release/test_clone.py", "tests/release/test_maintainer_scripts.py", "tests/release/test_in_guest.py", "tests/run/test_install.py"],
     "builds": ["tests/soak/test_builds.py", "tests/release/test_fortified.py", "tests/release/test_lint.py", "tests/attack/test_layers.py"],
     "rootfs": ["tests/rootfs/*"],
     "walkthroughs": ["tests/release/*", "tests/run/test_bench.py"],

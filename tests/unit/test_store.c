@@ -145,6 +145,8 @@ static void check_owner(const struct place *p)
 {
 	must(chmod(p->tree, 0775) == 0, p->tree);
 	tap_ok(refused(p, "basic", ERR_DENIED, "mode 0775"), "a tree that a group may write is refused");
+	must(chmod(p->tree, 0700) == 0, p->tree);
+	tap_ok(refused(p, "basic", ERR_DENIED, "chmod -R go+rX '"), "so is one that programs in jails could not read, with the line to type");
 	must(chmod(p->tree, 0755) == 0, p->tree);
 	if (geteuid() != 0) {
 		printf("ok # skip root is missed: a tree of another owner is refused\n");
