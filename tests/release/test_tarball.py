@@ -133,7 +133,7 @@ def folder(tarball, tmp_path_factory):
     return next(at.iterdir())
 
 
-PROGRAMS = "brig", "brig-doctor", "brig-mcp", "brig-mcp-http", "brig-mcp-remote", "brig-metrics", "brig-rootfs", "brigd", "monitor", "proxy", "supervisor"
+PROGRAMS = "brig", "brig-api", "brig-doctor", "brig-mcp", "brig-mcp-http", "brig-mcp-remote", "brig-metrics", "brig-rootfs", "brigd", "monitor", "proxy", "supervisor"
 
 
 @pytest.mark.nightly(seconds=3600)
