@@ -117,3 +117,20 @@ def test_a_purge_leaves_nothing(in_tree):
                    "brig run -c pass; dpkg --purge brig-mcp brig-rootfs-basic python3-brig libbrig-dev brig >/dev/null 2>&1\n"
                    "find / -xdev \\( -path /tmp -o -path /proc -o -path /sys \\) -prune -o -print | sort >/tmp/after; diff /tmp/before /tmp/after | grep -v '/var/lib/dpkg\\|/var/log\\|-old$\\|/var/cache' || true")
     assert done.returncode == 0 and re.findall(r"^[<>] .*$", done.stdout, re.M) == [], done.stdout
+
+
+@pytest.mark.nightly(seconds=3600)
+def test_the_source_package_builds_on_debian_13_and_what_it_builds_runs_there(packages, tmp_path):
+    control = (ROOT / "packaging/debian/control").read_text()
+    wanted = re.search(r"^Build-Depends: (.*)$", control, re.M)[1].replace("debhelper-compat (= 13)", "debhelper").split(", ")
+    tree, folder = tmp_path / "tree", tmp_path / "source"
+    minimal.make(tree, "buildd", wanted, suite="trixie")
+    folder.mkdir()
+    for path in (*DEB.glob("*.dsc"), *DEB.glob("*.tar.xz")):
+        shutil.copy(path, folder)
+    done = minimal.run(tree, folder, """export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive; cd /tmp
+        dpkg-source -x brig_*.dsc source >/dev/null; cd source
+        dpkg-buildpackage --unsigned-changes --build=binary >/tmp/log 2>&1 || { tail -n 40 /tmp/log; exit 1; }
+        dpkg -i ../brig_*.deb ../brig-rootfs-basic_*.deb >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+        brig run -c 'print(6 * 7)'""", 3600)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stdout + done.stderr
