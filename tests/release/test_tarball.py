@@ -105,6 +105,25 @@ def test_its_programs_load_nothing_and_their_folder_is_found_through_a_link(unpa
     assert (done.returncode, done.stdout) == (0, "42\n"), done
 
 
+@pytest.mark.nightly
+def test_on_ubuntus_kernel_the_profile_that_doctor_prints_lets_a_plain_user_run_programs(unpacked):
+    """Before it is loaded, the refusal leads to it."""
+    if host.read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").strip() != "1":
+        pytest.skip("missing kernel feature: kernel.apparmor_restrict_unprivileged_userns, of Ubuntu from 23.10")
+    _, folder, _ = unpacked
+    user = {"user": 1234, "group": 1234, "extra_groups": [], "capture_output": True, "text": True, "cwd": "/", "env": {}}
+    refused = subprocess.run([folder / "bin/brig", *SIX_TIMES_SEVEN], **user)
+    advice = subprocess.run([folder / "bin/brig", "doctor"], **user).stdout
+    assert refused.returncode == 125 and "doctor --apparmor" in advice, (refused, advice)
+    profile = subprocess.run([folder / "bin/brig", "doctor", "--apparmor"], **user).stdout
+    subprocess.run(["apparmor_parser", "-r", "--skip-cache"], input=profile, text=True, check=True)
+    try:
+        done = subprocess.run([folder / "bin/brig", *SIX_TIMES_SEVEN], **user)
+        assert (done.returncode, done.stdout) == (0, "42\n"), done
+    finally:
+        subprocess.run(["apparmor_parser", "-R"], input=profile, text=True, check=True)
+
+
 # --- the tarball that is released ---
 
 @pytest.fixture(scope="module")
