@@ -12,15 +12,15 @@
 
 enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
 
-static enum lock_answer try_lock_tree(const struct tree_store *s, const char *digest, int *lock)
+static enum lock_answer try_lock_tree(const struct tree_store *s, const char *digest, bool dry, int *lock)
 {
 	char path[160];
 
 	snprintf(path, sizeof path, "trees/%s/lock", digest);
-	/* a copied tree may have none yet (store.c) */
-	*lock = openat(s->dir, path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* a copied tree may have none yet (store.c), and then no process uses it */
+	*lock = openat(s->dir, path, O_RDONLY | (dry ? 0 : O_CREAT) | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*lock < 0)
-		return LOCK_FAILED;
+		return dry && errno == ENOENT ? LOCK_OURS : LOCK_FAILED;
 	if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
 		return LOCK_OURS;
 	return errno == EWOULDBLOCK ? LOCK_USED : LOCK_FAILED;
@@ -49,7 +49,7 @@ static int remove_tree_if_unused(const struct tree_store *s, const struct tree_s
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->name[i].digest, digest) == 0)
 			return 0;
-	switch (try_lock_tree(s, digest, &lock)) {
+	switch (try_lock_tree(s, digest, dry, &lock)) {
 	case LOCK_USED:
 		fprintf(out, "kept %s: in use\n", digest);
 		return 0;

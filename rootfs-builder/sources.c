@@ -324,6 +324,8 @@ bool sources_line_is_plain(const char *line)
 {
 	scoped(entry_done) struct entry x = { 0 };
 
+	if (strchr(line, '[')) /* options: trusted=yes is one */
+		return false;
 	x.types      = next_word_copy(&line);
 	x.uris       = next_word_copy(&line);
 	x.suites     = next_word_copy(&line);

@@ -18,7 +18,7 @@
 
 #define ARCHIVES "/var/cache/apt/archives"
 /* Before anything is extracted. mmdebstrap's own hook makes no links from version 1.4 on, and so none for Debian 12. */
-#define MERGE_USR "cd \"$1\" && for dir in bin sbin lib lib64; do mkdir -p usr/$dir && ln -s usr/$dir $dir; done"
+#define MERGE_USR "set -e; cd \"$1\"; for dir in bin sbin lib lib64; do mkdir -p usr/$dir; ln -sT usr/$dir $dir; done"
 
 static void text_freep(char **text)
 {

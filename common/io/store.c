@@ -49,17 +49,19 @@ enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
 /* A copy of a store has no locks, because nobody but its owner could copy them: the first process of the new owner makes each. */
 static int make_lock(const char *path)
 {
-	char        folder[STORE_PATH_MAX];
+	char        name[STORE_PATH_MAX];
+	scoped_fd   folder = -1; /* as it is now: in another user's store it may become a link to a folder of this one's */
 	struct stat st;
 
-	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-	if (stat(folder, &st) < 0)
+	snprintf(name, sizeof name, "%.*s", (int)(strrchr(path, '/') - path), path);
+	folder = open(name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0 || fstat(folder, &st) < 0)
 		return -1;
 	if (st.st_uid != geteuid()) {
 		errno = EACCES;
 		return -1;
 	}
-	return open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	return openat(folder, strrchr(path, '/') + 1, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
 /*

@@ -28,10 +28,11 @@ static int make_runtime_dir(const char *path)
 	snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
 	if (errno != ENOENT)
 		return -1;
-	if (mkdir(above, 0755) == 0)
-		return mkdir(path, 0700);
-	errno = ENOENT;
-	return -1;
+	if (mkdir(above, 0755) < 0 && errno != EEXIST) { /* EEXIST: another process was first, here and below */
+		errno = ENOENT;
+		return -1;
+	}
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
 }
 
 /* The directory nearly always exists, so open it first. */

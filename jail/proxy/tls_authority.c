@@ -69,10 +69,9 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_l
 /* The file with all of them is read whole, before proxy_confine(). */
 static bool load_ca_certificates(SSL_CTX *c)
 {
-	const char *bundle = ca_bundle_find();
-
-	if (bundle && SSL_CTX_load_verify_file(c, bundle))
-		return true;
+	for (const char *const *path = ca_bundles; *path; path++)
+		if (SSL_CTX_load_verify_file(c, *path))
+			return true;
 	/* OpenSSL then reads single certificates when it needs them (confine.c allows it) */
 	return SSL_CTX_set_default_verify_paths(c) == 1;
 }

@@ -18,12 +18,14 @@ Server = Tuple[socket.socket, Optional["subprocess.Popen[bytes]"]]
 
 
 def find_brigd() -> Tuple[str, bool]:
-    """(path of brigd, True if it is that of a built clone): found by the place of this package, never by PATH."""
+    """(path of brigd, True if it is that of a built clone or of the tarball): found by the place of this package, never by PATH."""
     here = pathlib.Path(__file__).resolve()
     clone = here.parents[2]
     if (clone / "CMakeLists.txt").exists():
         return str(clone / "build/bin/brigd"), True
-    prefixes = [here.parents[4], pathlib.Path("/usr/local"), pathlib.Path("/usr")] # PREFIX/lib/python3.N/dist-packages/brig
+    if (clone / "brig.mark").exists(): # what the tarball unpacks to
+        return str(clone / "bin/brigd"), True
+    prefixes = [*list(here.parents)[4:5], pathlib.Path("/usr/local"), pathlib.Path("/usr")] # PREFIX/lib/python3.N/dist-packages/brig
     found = [str(prefix / "sbin/brigd") for prefix in prefixes]
     return next((path for path in found if os.access(path, os.X_OK)), found[0]), False
 

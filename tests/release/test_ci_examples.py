@@ -1,4 +1,5 @@
 """The CI jobs of examples/ci: what those who run them check accepts them, and their lines do what they say in a tree of Debian 12."""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -46,10 +47,14 @@ def test_its_lines_run_a_program_in_a_jail(tree, tarball, tmp_path, name):
     copy, packed = tmp_path / "tree", next(tarball.glob("*.tar.zst")).name
     subprocess.run(["cp", "-a", "--reflink=auto", tree, copy], check=True)
     (copy / "opt").mkdir(exist_ok=True)
+    (copy / "etc/sudoers").write_text("plain ALL=(ALL) NOPASSWD: ALL\n")
+    (copy / "etc/passwd").write_text((copy / "etc/passwd").read_text() + "plain:x:1234:1234::/tmp:/bin/bash\n")
     lines = "\n".join(jobs()[name])
-    done = minimal.run(copy, tarball, f"cd /tmp; export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root BRIG_TARBALL=file:///tmp/{packed}\n"
-                       f"bash -e <<'END'\n{lines}\nEND\ncat record.json", host.HANG)
-    assert done.returncode == 0 and done.stdout.startswith("42\n") or '"exit_reason": "exited"' in done.stdout, done
+    done = minimal.run(copy, tarball, f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp BRIG_TARBALL=file:///tmp/{packed}; mkdir /tmp/build; cp /tmp/submission.py /tmp/build; "
+                       f"chown -R 1234:1234 /tmp/build; cd /tmp/build; setpriv --reuid=1234 --regid=1234 --clear-groups bash -e <<'END'\n{lines}\nEND\ncat record.json", host.HANG)
+    assert done.returncode == 0, done
+    record = json.loads(done.stdout)
+    assert (record["exit_reason"], record["stdout"]) == ("exited", "42\n"), record
 
 
 @pytest.mark.parametrize("words", [["@action-validator/cli", "cli.mjs", "github-actions.yml"], ["gitlab-ci-local", "dist/index.js", "--file", "gitlab-ci.yml", "--list"]], ids=jobs())

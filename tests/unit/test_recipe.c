@@ -42,6 +42,7 @@ static const struct {
 	{ "there is nothing to keep without a base", HEAD ",\"prune\":[\"/a\"],\"keep\":[\"/a\"]}", ERR_BAD_SPEC, "keep: \"/a\": it extends no" },
 	{ "a source is a line of sources.list", HEAD ",\"sources\":[\"deb http://m.test/debian trixie main # why\"]}", ERR_NONE, "" },
 	{ "a source cannot name a key", HEAD ",\"sources\":[\"deb [trusted=yes] http://m.test/debian trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb [trusted=yes] " },
+	{ "nor can one behind the suite", HEAD ",\"sources\":[\"deb http://m.test/debian trixie main [x]\"]}", ERR_BAD_SPEC, "sources: \"deb http://m.test/debian trixie main [x]\"" },
 	{ "a source has main", HEAD ",\"sources\":[\"deb http://m.test/debian trixie contrib\"]}", ERR_BAD_SPEC, "sources: \"deb http://m.test/debian trixie contrib\": expected deb URI SUITE main" },
 	{ "a source has binary packages", HEAD ",\"sources\":[\"deb-src http://m.test/debian trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb-src " },
 	{ "a source is an address", HEAD ",\"sources\":[\"deb trixie main\"]}", ERR_BAD_SPEC, "sources: \"deb trixie main\"" },

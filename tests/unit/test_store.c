@@ -141,6 +141,23 @@ static void check_copy(const struct place *p)
 	tap_ok(t.lock_fd >= 0 && !can_lock(p) && stat(p->lock, &st) == 0 && (st.st_mode & 07777) == 0600, "and gets one, which nobody else can open");
 }
 
+/* In another user's store: a lock would be made wherever the link leads to. */
+static void check_linked_folder(const struct place *p)
+{
+	scoped_store_tree t = STORE_TREE_NONE;
+	char              folder[512], elsewhere[512], lock[600];
+	struct err        e;
+
+	snprintf(folder, sizeof folder, "%s/trees/" DIGEST, p->store);
+	snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", p->store);
+	snprintf(lock, sizeof lock, "%s/lock", elsewhere);
+	unlink(p->lock);
+	must(rename(folder, elsewhere) == 0 && symlink(elsewhere, folder) == 0, folder);
+	(void)!store_open_tree(p->store, "basic", &t, &e);
+	tap_ok(access(lock, F_OK) < 0 && errno == ENOENT, "no lock is made where a link in the place of a tree leads to");
+	must(unlink(folder) == 0 && rename(elsewhere, folder) == 0, folder);
+}
+
 static void check_owner(const struct place *p)
 {
 	must(chmod(p->tree, 0775) == 0, p->tree);
@@ -189,6 +206,7 @@ int main(void)
 	check_links(&p);
 	check_collected(&p);
 	check_copy(&p);
+	check_linked_folder(&p);
 	check_owner(&p);
 	check_tree_link(&p);
 	clear(&p);

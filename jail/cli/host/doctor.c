@@ -3,13 +3,17 @@
 
 #include "color.h"
 #include "command.h"
+#include "fd.h"
 #include "option.h"
 #include "paths.h"
 #include "probe.h"
 #include "surroundings.h"
 #include "text.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +180,20 @@ static int print_checkup_json(const struct checkup *c)
 	return r;
 }
 
+static bool is_static_program(const char *path)
+{
+	scoped_fd  fd = open(path, O_RDONLY | O_CLOEXEC);
+	ElfW(Ehdr) head;
+	ElfW(Phdr) part;
+
+	if (fd < 0 || pread(fd, &head, sizeof head, 0) != sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	for (size_t i = 0; i < head.e_phnum; i++)
+		if (pread(fd, &part, sizeof part, (off_t)(head.e_phoff + i * sizeof part)) != sizeof part || part.p_type == PT_INTERP)
+			return false;
+	return true;
+}
+
 /*
  * The path is the profile's name as well: those of two trees do not replace each other. Its flag and its one rule are those of
  * packaging/apparmor/brig, which says why only brig has one.
@@ -190,6 +208,8 @@ static int print_apparmor_profile(struct err *e)
 	snprintf(path, sizeof path, "%s/brig", at.libexec);
 	if (access(path, X_OK) < 0)
 		snprintf(path, sizeof path, "%s", BRIG_BINDIR "/brig");
+	if (!is_static_program(path))
+		return err_set(e, ERR_BAD_SPEC, "%.200s is linked dynamically: with a profile, each user could have user namespaces in it through LD_PRELOAD; use a static build (BRIG_STATIC_LIBS, the default)", path);
 	for (const char *c = path; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			return err_set(e, ERR_BAD_SPEC, "the path of brig has a control character, which no AppArmor profile can have: move it");
@@ -198,6 +218,8 @@ static int print_apparmor_profile(struct err *e)
 	for (const char *c = path; *c; c++)
 		printf("%s%c", strchr("\\\"?*[]{}^@", *c) ? "\\" : "", *c);
 	puts("\" flags=(unconfined) {\n  userns,\n}");
+	if (strcmp(path, BRIG_BINDIR "/brig") == 0)
+		puts("\n# The host's service: brigd.service names it (AppArmorProfile=).\nprofile brigd flags=(unconfined) {\n  userns,\n}");
 	return 0;
 }
 
