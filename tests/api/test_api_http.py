@@ -189,7 +189,7 @@ def test_a_queue_that_is_full_refuses_at_once(start_api):
     def full():
         text = api.request("GET", "/metrics").body.decode()
         return "brig_api_running 1\n" in text and "brig_api_waiting 1\n" in text
-    host.poll(full)
+    assert host.poll(full)
     assert api.run_code("1", 504)["brig"]["exit_reason"] == "queue"
     api.stop()
     for one in running:
