@@ -29,7 +29,7 @@ def required(packages, tmp_path_factory):
     wanted = set()
     for path in packages[0].values():
         depends = subprocess.run(["dpkg-deb", "-f", path, "Depends"], capture_output=True, text=True, check=True).stdout
-        wanted |= {re.match(r"[a-z0-9.+-]+", one.strip())[0] for one in depends.split(",")} - set(PACKAGES)
+        wanted |= {re.match(r"[a-z0-9.+-]+", one.strip())[0] for one in depends.split(",") if one.strip()} - set(PACKAGES)
     tree = tmp_path_factory.mktemp("minimal") / "tree"
     minimal.make(tree, "required", wanted)
     return tree
