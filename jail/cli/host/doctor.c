@@ -216,7 +216,7 @@ static int print_apparmor_profile(struct err *e)
 	printf("# AppArmor profile for the brig of this path, which may then make user namespaces. Whoever can write there can make them with a program of their own.\n"
 	       "abi <abi/4.0>,\n\nprofile \"");
 	for (const char *c = path; *c; c++)
-		printf("%s%c", strchr("\\\"?*[]{}^@", *c) ? "\\" : "", *c);
+		printf("%s%c", strchr("\\\"?*[]{}^", *c) ? "\\" : "", *c);
 	puts("\" flags=(unconfined) {\n  userns,\n}");
 	if (strcmp(path, BRIG_BINDIR "/brig") == 0)
 		puts("\n# The host's service: brigd.service names it (AppArmorProfile=).\nprofile brigd flags=(unconfined) {\n  userns,\n}");
