@@ -37,6 +37,12 @@ def test_the_debian_changelog_begins_with_the_version():
     assert (ROOT / "packaging/debian/changelog").read_text().startswith(f"brig ({VERSION}) ")
 
 
+def test_pages_name_the_tarball_of_the_version():
+    named = {(path.name, version) for path in [ROOT / "README.md", *(ROOT / "docs/guide").glob("*.md")]
+             for version in re.findall(r"brig-(\d[\d.]*)-linux|docker-daemon:brig:(\d[\d.]*\d)", path.read_text()) for version in version if version}
+    assert "README.md" in {name for name, _ in named} and {version for _, version in named} == {VERSION}
+
+
 def test_no_source_has_a_version_of_its_own():
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "common", "jail", "mcp", "rootfs-builder", "tools", "man", "packaging"], capture_output=True, text=True, check=True)
     sources = [ROOT / name for name in listed.stdout.split("\n") if name and name != "packaging/debian/changelog"] # Debian wants it there; ./dev deb compares
