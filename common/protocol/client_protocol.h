@@ -30,11 +30,13 @@ enum {
 	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
 	PROTOCOL_SIDE_MAX = 9999, /* rows, and columns, of a terminal */
 	PROTOCOL_NAME_MAX = 64,  /* bytes, of a session or a context */
+	PROTOCOL_LIFETIME_LEAST = 1000, /* ms, as in limits.def */
 	RUN_ID_LEN        = 36,
 };
 
 #define PROTOCOL_CODE_MAX (8 * MIB) /* bytes of a program */
 #define PROTOCOL_WAIT_MAX (60 * 60 * 1000) /* ms */
+#define PROTOCOL_LIFETIME_MAX 2592000000 /* ms, as in limits.def */
 #define TAG_MAX           ((1ull << 53) - 1) /* the largest integer that JSON libraries with doubles hold exactly */
 #define TAG_NONE          UINT64_MAX
 
@@ -92,6 +94,7 @@ struct protocol_request {
 	bool              stays, detach;
 	bool              terminal; /* open: calls may have one; exec: this call has one */
 	uint64_t          rows, columns;
+	uint64_t          lifetime_ms; /* from now on */
 	json_t           *source;
 	/* The descriptors that came with it, where the receiver puts them here: a function that keeps one takes it (fd_take()). */
 	int              *fd;

@@ -60,6 +60,12 @@ static const struct shape restart_shape[] = {
 	{ "context", SHAPE_TEXT, SHAPE_MUST, "The name of the context", NULL },
 	{ 0 },
 };
+static const struct shape renew_shape[] = {
+	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"renew\"", NULL },
+	SHAPE_TAG, SHAPE_SESSION,
+	{ "lifetime_ms", SHAPE_COUNT, SHAPE_MUST, "So long after it was opened it is closed in any case", NULL },
+	{ 0 },
+};
 static const struct shape close_shape[] = {
 	{ "reply", SHAPE_TEXT, SHAPE_MUST, "\"close\"; the event ended comes later, on the connection that opened the session", NULL },
 	SHAPE_TAG, SHAPE_SESSION,

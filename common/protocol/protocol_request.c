@@ -53,6 +53,7 @@ const struct field protocol_call_fields[] = {
 #define KEY_TERMINAL { "terminal", FIELD_BOOL, AT(terminal),     0,     1,                 0,                "Of a call in a session: whether the command has a terminal, see SESSIONS", NULL, NULL }
 #define KEY_ROWS    { "rows",    FIELD_COUNT,  AT(rows),         1,     PROTOCOL_SIDE_MAX, 24,               "Rows of the terminal", NULL, NULL }
 #define KEY_COLUMNS { "columns", FIELD_COUNT,  AT(columns),      1,     PROTOCOL_SIDE_MAX, 80,               "Columns of the terminal", NULL, NULL }
+#define KEY_LIFETIME { "lifetime_ms", FIELD_COUNT, AT(lifetime_ms), PROTOCOL_LIFETIME_LEAST, PROTOCOL_LIFETIME_MAX, 0,  "Must be there: milliseconds from now on, after which the session is closed in any case", NULL, NULL }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
@@ -63,6 +64,7 @@ static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0
 static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
 static const struct field resize_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_ROWS, KEY_COLUMNS, { 0 } };
 static const struct field restart_fields[] = { KEY_OP, KEY_TAG, KEY_SESSION, KEY_CONTEXT, { 0 } };
+static const struct field renew_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, KEY_LIFETIME, { 0 } };
 static const struct field close_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field tools_fields[]   = { KEY_OP, KEY_TAG, KEY_RUN, KEY_WAITING, KEY_CALLS, { 0 } };
 static const struct field cancel_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_REASON, { 0 } };
@@ -248,6 +250,8 @@ static int check_session(struct protocol_request *r, struct denial *d)
 {
 	bool is_start = r->kind == REQUEST_run || r->kind == REQUEST_exec;
 
+	if (r->kind == REQUEST_renew && !r->lifetime_ms)
+		return deny(d, DENIAL_bad_field, "lifetime_ms", "missing");
 	if (check_name_field(r->name, "name", d) < 0 || check_name_field(r->context, "context", d) < 0)
 		return -1;
 	if (is_start && r->session && check_session_call_keys(r, d) < 0)

@@ -188,8 +188,8 @@ enum run_event run_receive_event(struct run *run, int streams[PIPES_MAX], struct
 	return RUN_GOES_ON;
 }
 
-/* Does not wait: a full socket drops the request. reason and ms: of the kinds that have them. sock: sent, or -1. */
-static void run_send_launch_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
+/* Does not wait. False: a full socket has dropped the request. reason and ms: of the kinds that have them. sock: sent, or -1. */
+static bool run_send_launch_request(const struct run *run, enum launch_request_kind kind, enum exit_reason reason, uint64_t ms, int sock)
 {
 	struct launch_request request;
 
@@ -197,32 +197,32 @@ static void run_send_launch_request(const struct run *run, enum launch_request_k
 	request.kind   = kind;
 	request.reason = reason;
 	request.ms     = ms;
-	(void)!packet_send_nowait(run->sock, &request, sizeof request, &sock, sock >= 0);
+	return packet_send_nowait(run->sock, &request, sizeof request, &sock, sock >= 0) >= 0;
 }
 
 void run_request_cancel(const struct run *run, enum exit_reason reason)
 {
-	run_send_launch_request(run, LAUNCH_CANCEL, reason, 0, -1);
+	(void)run_send_launch_request(run, LAUNCH_CANCEL, reason, 0, -1);
 }
 
 void run_set_wall_clock_paused(const struct run *run, bool waits)
 {
-	run_send_launch_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
+	(void)run_send_launch_request(run, waits ? LAUNCH_PAUSE_CLOCK : LAUNCH_RESUME_CLOCK, EXIT_cancelled, 0, -1);
 }
 
-void run_make_session(const struct run *run, uint64_t ms)
+bool run_set_session_lifetime(const struct run *run, uint64_t ms)
 {
-	run_send_launch_request(run, LAUNCH_MAKE_SESSION, EXIT_cancelled, ms, -1);
+	return run_send_launch_request(run, LAUNCH_SESSION_LIFETIME, EXIT_cancelled, ms, -1);
 }
 
 void run_set_frozen(const struct run *run, bool is)
 {
-	run_send_launch_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
+	(void)run_send_launch_request(run, is ? LAUNCH_FREEZE : LAUNCH_THAW, EXIT_cancelled, 0, -1);
 }
 
 void run_request_network_sockets(const struct run *run, int sock)
 {
-	run_send_launch_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
+	(void)run_send_launch_request(run, LAUNCH_NETWORK, EXIT_cancelled, 0, sock);
 }
 
 void run_close(struct run *run)

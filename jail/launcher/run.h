@@ -51,7 +51,7 @@ void run_request_cancel(const struct run *run, enum exit_reason reason);
 /* Stops the wall clock (waits) while a call of a tool takes long, and starts it again. */
 void run_set_wall_clock_paused(const struct run *run, bool waits);
 /* The run is a session: it lasts ms from its start, CPU time does not end it, a lack of memory its largest process. */
-void run_make_session(const struct run *run, uint64_t ms);
+bool run_set_session_lifetime(const struct run *run, uint64_t ms);
 /* Freezes a session that has nothing to do. To thaw it, call this before anything is sent to its program. */
 void run_set_frozen(const struct run *run, bool is);
 /*

@@ -44,7 +44,8 @@ enum launch_request_kind {
 	LAUNCH_CANCEL,  /* reason */
 	LAUNCH_PAUSE_CLOCK, /* a call of a tool takes long: stop the wall clock */
 	LAUNCH_RESUME_CLOCK, /* start the wall clock again */
-	LAUNCH_MAKE_SESSION, /* the run is a session of this many ms; neither CPU time nor a lack of memory ends it */
+	/* the run is a session of this many ms; neither CPU time nor a lack of memory ends it. Again: its lifetime is another one */
+	LAUNCH_SESSION_LIFETIME,
 	LAUNCH_FREEZE,  /* freeze the session, where that is possible; LAUNCH_SESSION has the result */
 	LAUNCH_THAW,
 	LAUNCH_NETWORK, /* with a SOCK_SEQPACKET socket: when the program first sends something to one of the cell's listening sockets, they
@@ -54,7 +55,7 @@ enum launch_request_kind {
 struct launch_request {
 	enum launch_request_kind kind;
 	enum exit_reason     reason;
-	uint64_t             ms; /* MAKE_SESSION: the wall time of the session, from its start */
+	uint64_t             ms; /* SESSION_LIFETIME: the wall time of the session, from its start */
 };
 
 /*

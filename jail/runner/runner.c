@@ -20,6 +20,8 @@ enum { SETUP_MS_MAX = 10000, KILL_MS_MAX = 1000, OOM_MS = 20, CPU_CHECK_MS_LEAST
 /* False: the message is invalid. fd: the descriptor that came with it, or -1; taken where it is used. */
 static bool handle_client_request(struct runner *w, const struct launch_request *request, int *fd)
 {
+	bool is_first;
+
 	if ((request->kind == LAUNCH_NETWORK) != (*fd >= 0))
 		return false;
 	switch (request->kind) {
@@ -42,11 +44,12 @@ static bool handle_client_request(struct runner *w, const struct launch_request 
 			runner_send_session_state(w);
 		}
 		return true;
-	case LAUNCH_MAKE_SESSION:
-		if (request->ms == 0 || request->ms > w->lifetime_ms_max || w->session_ms)
+	case LAUNCH_SESSION_LIFETIME:
+		if (request->ms == 0 || request->ms > w->lifetime_ms_max)
 			return false;
+		is_first      = w->session_ms == 0;
 		w->session_ms = request->ms;
-		if (w->clock.started)
+		if (is_first && w->clock.started)
 			runner_start_session(w);
 		return true;
 	case LAUNCH_NETWORK:

@@ -48,7 +48,7 @@ struct runner {
 	int                       control;  /* brings what to run; end of file: the monitor gives the cell up */
 	int                       lease;    /* the same without descriptors, from its holder; -1: none is out */
 	uint64_t                  wall_ms_max, tool_wait_ms_max, lifetime_ms_max; /* what a lease or session may ask for */
-	uint64_t                  session_ms; /* wall time of a session (LAUNCH_MAKE_SESSION); 0: none */
+	uint64_t                  session_ms; /* wall time of a session (LAUNCH_SESSION_LIFETIME); 0: none */
 	bool                      is_frozen; /* the session */
 	uint32_t                  victims;  /* processes of a session that were killed because it had no memory left */
 	int                       streams[PIPES_MAX];

@@ -77,6 +77,17 @@ int gate_handle_restart(struct connection *c, const struct protocol_request *req
 	return deny(why, DENIAL_not_found, "context", "the session has no context \"%.64s\"", request->context);
 }
 
+int gate_handle_renew(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
+{
+	struct session *s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);
+
+	if (!s || session_renew(s, request->lifetime_ms, why) < 0)
+		return -1;
+	json_object_set_new(reply, "session", json_string(s->run->id));
+	json_object_set_new(reply, "lifetime_ms", json_integer((json_int_t)s->limits.lifetime_ms));
+	return GATE_ANSWERED;
+}
+
 int gate_handle_close(struct connection *c, const struct protocol_request *request, json_t *reply, struct denial *why)
 {
 	struct session *s = session_find_open_or_deny(c->server, request->session, c->peer.uid, why);

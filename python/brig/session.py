@@ -165,6 +165,10 @@ class _Core:
             raise
         self.id, self.name = str(row.get("session")), row.get("name")
 
+    def _renew(self, lifetime: Time) -> Steps[None]:
+        said = (yield from self._ask("renew", session=self.id, lifetime_ms=milliseconds(lifetime))).body or {}
+        self.lifetime = (said.get("lifetime_ms") or 0) / 1000
+
     def _close(self) -> Steps[None]:
         if not self._is_open:
             return
@@ -399,6 +403,10 @@ class Session(_Core):
         """Ends the interpreter of a context and the processes that it started. The next call gets a new interpreter."""
         self._drive(self._ask("restart", session=self.id, context=context))
 
+    def renew(self, lifetime: Time) -> None:
+        """The session ends after so many seconds from now on, in place of when it would have. brig.Refused: it would be older than its profile allows."""
+        self._drive(self._renew(lifetime))
+
     def leave(self) -> None:
         """Closes the connection. A session that stays goes on."""
         self._drive(self._leave())
@@ -483,6 +491,9 @@ class AsyncSession(_Core):
 
     async def restart(self, context: str = "main") -> None:
         await self._drive(self._ask("restart", session=self.id, context=context))
+
+    async def renew(self, lifetime: Time) -> None:
+        await self._drive(self._renew(lifetime))
 
     async def leave(self) -> None:
         await self._drive(self._leave())

@@ -578,7 +578,7 @@ def test_nobody_sees_or_uses_the_session_of_another(service):
         his = open_session(bob, name="work") # names are the user's own
         for name in hers.id, hers.id.upper(), str(uuid.uuid4()), "main", call.id:
             theirs = type(hers)(bob, None, {"session": name})
-            for asked in (lambda: theirs.run("1"), lambda: theirs.shell("true"), theirs.list, theirs.restart, lambda: bob.ask("close", session=name)):
+            for asked in (lambda: theirs.run("1"), lambda: theirs.shell("true"), theirs.list, theirs.restart, lambda: theirs.renew(1000), lambda: bob.ask("close", session=name)):
                 with pytest.raises(client.Refused) as refused:
                     asked()
                 assert refused.value.error == {"code": "not_found", "message": f'you have no session "{name}"', "field": "session"}, refused.value.error
@@ -589,6 +589,7 @@ def test_nobody_sees_or_uses_the_session_of_another(service):
         listed = bob.ask("list")
         assert [row["session"] for row in listed["sessions"]] == [his.id] and hers.id not in str(listed) and call.id not in str(listed)
         assert type(his)(bob, None, {"session": "work"}).list() == {} and hers.on(again).list() == {b"secret": 1}
+        assert hers.on(again).renew(600000)["session"] == hers.id
         again.ask("interrupt", run=call.id)
         assert call.finish().record["exit_code"] == 130 and hers.on(again).row()["mine"]
         hers.close()

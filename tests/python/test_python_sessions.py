@@ -184,6 +184,19 @@ def test_a_flood_is_ended_and_the_session_goes_on(session):
 
 # --- commands ---
 
+def test_the_end_of_a_session_is_moved(session, where):
+    session.renew(7200)
+    assert 7200 <= session.lifetime < 7200 + host.HANG
+    with pytest.raises(brig.Refused, match="lifetime_ms: .*above the ceiling"):
+        session.renew("2d")
+
+    async def renewed():
+        async with brig.AsyncSession(**where) as other:
+            await other.renew("90m")
+            return other.lifetime
+    assert 5400 <= asyncio.run(renewed()) < 5400 + host.HANG
+
+
 def test_a_call_has_an_environment_and_a_directory_of_its_own(session):
     look = "import os; [os.getcwd(), os.environ.get('K')]"
     assert session.run(look, cwd="/tmp", env={"K": "v=w"}).value == ["/tmp", "v=w"] and session.run(look).value == ["/workspace", None]

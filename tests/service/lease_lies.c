@@ -326,6 +326,24 @@ static void lie_about_command(const struct mad_server *d, const struct lease *t,
 	judge(t);
 }
 
+/* more: the second of two messages lets the session live for longer than the profile's ceiling */
+static void lie_about_lifetime(const struct mad_server *d, const struct lease *t, void (*more)(struct run_spec *))
+{
+	struct run_spec       o = order_of(d, program);
+	struct launch_request lifetime;
+
+	memset(&lifetime, 0, sizeof lifetime); /* padding too */
+	lifetime.kind = LAUNCH_SESSION_LIFETIME;
+	lifetime.ms   = d->limits.lifetime_ms;
+	send_order(t, &o);
+	(void)packet_send(t->fd[LEASE_SUPERVISOR], &lifetime, sizeof lifetime, NULL, 0);
+	send_order_file(t, &o, program);
+	more(&o);
+	lifetime.ms = o.head.tools ? d->limits.lifetime_ms + SESSION_GRACE_MS + 1 : WALL_MS;
+	(void)packet_send(t->fd[LEASE_SUPERVISOR], &lifetime, sizeof lifetime, NULL, 0);
+	judge(t);
+}
+
 static void lie_in_order_file(const struct mad_server *d, const struct lease *t, void (*more)(struct run_spec *))
 {
 	struct run_spec      o = order_of(d, program);
@@ -372,6 +390,8 @@ static const struct row {
 	{ "an order file that is sealed and shrinks", lie_about_order_file, more_sockets },
 	{ "a command, and a program too",    lie_about_command,   more_sockets },
 	{ "a command, no order file",        lie_about_command,   more_nothing },
+	{ "a session that is renewed for longer than the ceiling", lie_about_lifetime, more_sockets },
+	{ "a session that is renewed and ends sooner", lie_about_lifetime, more_nothing },
 	{ "an order, and gone",              lie_and_leave,       more_nothing },
 	{ "a lease used twice",              lie_twice,           more_nothing },
 	{ "a lease used twice, for more",    lie_twice,           more_all },

@@ -35,12 +35,14 @@ FATES = {
     "a command, and a program too": r"output [04]\n(hung up|ended (exited: |timeout_wall: |setup_failed: .*))",
     "a command, no order file": r"output 0\nended (setup_failed: (set-up step read-order: .*|the program died while it was set up)|exited: )",
     "a lease used twice": r"output [04]\n(hung up|ended exited: )", "a lease used twice, for more": r"output [04]\n(hung up|ended exited: )",
+    "a session that is renewed for longer than the ceiling": KILLED, "a session that is renewed and ends sooner": WALL,
     "the truth, for ever": WALL,
 }
 
 KINDS_OF_LIES = [ # one of each: a limit, descriptors, a layer, an order that is none, a file that changes, a second use
     "more waiting for tools than the ceiling", "two sockets to tools", "a layer that is not missed", "all there is", "a command that executes nothing", "an order that is too short",
-    "an order file with tools, which is a directory", "an order file that is sealed and shrinks", "a lease used twice, for more", "the truth, for ever",
+    "an order file with tools, which is a directory", "an order file that is sealed and shrinks", "a lease used twice, for more",
+    "a session that is renewed for longer than the ceiling", "a session that is renewed and ends sooner", "the truth, for ever",
 ]
 
 

@@ -87,6 +87,40 @@ def test_a_session_may_have_less_or_more_time_than_its_profile_says(talk):
     assert open_session(talk, limits={"idle_ms": 86400000, "lifetime_ms": 86400000}).value("1 + 1") == 2
 
 
+def test_the_end_of_a_session_is_moved_to_a_later_and_to_an_earlier_time(talk, server):
+    short = round(1500 * host.SLOWER)
+    kept, ended = (open_session(talk, limits={"lifetime_ms": short}) for _ in range(2))
+    said = kept.renew(600000)
+    assert said["session"] == kept.id and 600000 <= said["lifetime_ms"] <= 600000 + host.HANG * 1000
+    assert 590000 < kept.row()["lifetime_left_ms"] <= 600000
+    call = kept.start("import time; time.sleep(600)", limits={"wall_ms": 300000})
+    assert ended.ended()["session_end"] == f"its lifetime of {short / 1000:.3g} s was over" # and so was the first lifetime of the other one
+    assert kept.value("1 + 1", context="other") == 2
+    kept.renew(1000)
+    assert call.wait()["exit_reason"] == "cancelled" and "its lifetime of" in kept.ended()["session_end"]
+    call.close()
+    assert why_not(lambda: kept.renew(1000)).code == "not_found"
+
+
+def test_no_renewal_lets_a_session_live_for_longer_than_the_ceiling_of_its_profile(talk):
+    """Nor one after the other: the ceiling counts from its opening."""
+    session = open_session(talk)
+    for asked in 86400000, 86400001, 2592000000:
+        error = why_not(lambda asked=asked: session.renew(asked))
+        assert (error.code, error.field) == ("above_ceiling", "lifetime_ms") and "a session lives for at most 86400 s" in error.error["message"], error
+    before = session.row()["lifetime_left_ms"]
+    for asked in 999, 0, -1, -86400000, 2592000001, 2 ** 63 - 1, 1e300, 1000.5, "1000", None, [1000], True:
+        error = why_not(lambda asked=asked: session.renew(asked))
+        assert (error.code, error.field) == ("bad_field", "lifetime_ms"), (asked, error)
+    for asked in 2 ** 63, 2 ** 64 + 1000: # no numbers of its JSON: the answer has no tag
+        talk.send({"op": "renew", "session": session.id, "lifetime_ms": asked})
+        assert talk.until(lambda body: "error" in body).body["error"]["code"] == "bad_message"
+    assert why_not(lambda: talk.ask("renew", session=session.id)).field == "lifetime_ms"
+    assert session.row()["lifetime_left_ms"] <= before and session.renew(80000000)["lifetime_ms"] >= 80000000
+    error = why_not(lambda: session.renew(86400000))
+    assert error.code == "above_ceiling" and session.renew(80000000)["lifetime_ms"] < 86400000, error
+
+
 # --- clients of the first release -----------------------------------------------------------------------------------------
 
 def test_a_client_without_a_version_gets_no_key_that_clients_of_the_first_release_refuse(service, monkeypatch):

@@ -68,6 +68,16 @@ def test_a_session_is_called_by_its_name_or_its_id(session):
     assert session.value(rows[0]["session"], "1") == session.value("work", "1") == session.value(session.opened[1], "1") == "1\n"
 
 
+def test_renew_moves_the_end_of_a_session_and_refuses_what_is_no_time_for_it(session):
+    session.open("work")
+    done = session("renew", "work", "2m")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and 100000 < session.listed()[0]["lifetime_left_ms"] <= 120000
+    assert 60000 <= json.loads(session("renew", "--json", "work", "1m").stdout)["lifetime_ms"] < 60000 + host.HANG * 1000
+    for time, why in ("2d", "172800 s from now on are above the ceiling of profile basic: a session lives for at most 86400 s"), ("-1", "TIME"), ("9" * 30, "TIME"), ("x", "TIME"), ("0", "TIME"):
+        done = session("renew", "--", "work", time)
+        assert done.returncode and done.stderr.startswith("brig session renew: ") and why in done.stderr, done
+
+
 def test_options_of_open_are_those_of_its_calls_and_its_cell(session):
     session.open("work", "--timeout", "0.2", "--memory", "64M", "--idle", "9", "--lifetime", "20", "-e", "COLOUR=blue")
     row, = session.listed()

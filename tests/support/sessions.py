@@ -56,6 +56,9 @@ class Session:
     def restart(self, context="main"):
         return self.talk.ask("restart", session=self.id, context=context)
 
+    def renew(self, lifetime_ms):
+        return self.talk.ask("renew", session=self.id, lifetime_ms=lifetime_ms)
+
     def row(self):
         """Of `list`; None: it is not there."""
         return next((row for row in self.talk.ask("list")["sessions"] if row["session"] == self.id), None)

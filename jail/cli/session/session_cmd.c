@@ -12,7 +12,7 @@
 struct exchange {
 	const char *line, *what;
 	int         words; /* how many follow the options */
-	json_t   *(*ask)(struct brigd *server, const char *word, struct err *e); /* a new reference to the reply, or NULL */
+	json_t   *(*ask)(struct brigd *server, char **word, struct err *e); /* a new reference to the reply, or NULL */
 	void      (*print)(const json_t *reply);                                /* without --json; NULL: prints nothing */
 };
 
@@ -28,7 +28,7 @@ static int run_exchange_command(int argc, char **argv, const struct exchange *x)
 		return status;
 	if (session_connect(&server, false, &e) < 0)
 		return command_print_error(argv[0], &e, STATUS_DENIED);
-	reply = x->ask(&server, argv[word], &e);
+	reply = x->ask(&server, argv + word, &e);
 	(void)brigd_close(&server);
 	if (!reply)
 		return command_print_error(argv[0], &e, STATUS_FAILED);
@@ -40,9 +40,9 @@ static int run_exchange_command(int argc, char **argv, const struct exchange *x)
 	return STATUS_OK;
 }
 
-static json_t *exchange_close_request(struct brigd *server, const char *session, struct err *e)
+static json_t *exchange_close_request(struct brigd *server, char **word, struct err *e)
 {
-	return ask_exchange_on_connection(server, json_pack("{ss ss}", "op", "close", "session", session), e);
+	return ask_exchange_on_connection(server, json_pack("{ss ss}", "op", "close", "session", word[0]), e);
 }
 
 static const struct exchange close_exchange = {
@@ -50,6 +50,25 @@ static const struct exchange close_exchange = {
 	.what  = "Close a session: everything in it ends, and its files are gone.",
 	.words = 1,
 	.ask   = exchange_close_request,
+};
+
+static json_t *exchange_renew_request(struct brigd *server, char **word, struct err *e)
+{
+	static const struct field time = { "TIME", FIELD_MS, 0, PROTOCOL_LIFETIME_LEAST, PROTOCOL_LIFETIME_MAX, 0, NULL, NULL, NULL };
+	uint64_t                  ms;
+
+	if (field_from_text(&time, word[1], &ms, e) < 0) {
+		(void)!err_wrap(e, "TIME");
+		return NULL;
+	}
+	return ask_exchange_on_connection(server, json_pack("{ss ss sI}", "op", "renew", "session", word[0], "lifetime_ms", (json_int_t)ms), e);
+}
+
+static const struct exchange renew_exchange = {
+	.line  = "brig session renew [--json] SESSION TIME",
+	.what  = "Set when a session ends: so long from now, as 90s, 5m or 1h, in place of the end that it had.",
+	.words = 2,
+	.ask   = exchange_renew_request,
 };
 
 /* --- interrupt --- */
@@ -95,8 +114,9 @@ static json_t *interrupt_all(struct brigd *server, const json_t *session, const 
 	return last;
 }
 
-static json_t *exchange_interrupt_request(struct brigd *server, const char *word, struct err *e)
+static json_t *exchange_interrupt_request(struct brigd *server, char **words, struct err *e)
 {
+	const char   *word    = words[0];
 	json_t       *list    = ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e), *reply;
 	const json_t *session = find_session(list, word);
 
@@ -148,7 +168,7 @@ static void print_sessions(const json_t *reply)
 }
 
 /* Removes the runs from the reply; brig ps prints them. */
-static json_t *exchange_session_lists(struct brigd *server, const char *word, struct err *e)
+static json_t *exchange_session_lists(struct brigd *server, char **word, struct err *e)
 {
 	json_t *reply = ask_exchange_on_connection(server, json_pack("{ss}", "op", "list"), e);
 
@@ -183,6 +203,7 @@ static const struct verb {
 	{ "get",       "session get",       &session_get_way,   "copy files out of /workspace" },
 	{ "files",     "session files",     &session_files_way, "list files in /workspace" },
 	{ "interrupt", "session interrupt", NULL,               "interrupt what is under way, as Ctrl-C does", &interrupt_exchange },
+	{ "renew",     "session renew",     NULL,               "set when a session ends: so long from now", &renew_exchange },
 	{ "close",     "session close",     NULL,               "close a session: everything in it ends", &close_exchange },
 	{ "list",      "session list",      NULL,               "list your sessions", &list_exchange },
 	{ 0 },

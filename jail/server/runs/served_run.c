@@ -355,7 +355,7 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 	profile_acquire(r->profile);
 	c->runs++;
 	if (r->session) {
-		run_make_session(&r->run, r->limits.lifetime_ms + SESSION_GRACE_MS);
+		(void)session_send_lifetime(r->session); /* the socket is empty yet */
 		session_start_memory_timer(c->server);
 	}
 	if (streams[0] >= 0)

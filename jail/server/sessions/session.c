@@ -38,6 +38,35 @@ static void session_on_timer(void *owner)
 	session_request_close(s, why);
 }
 
+/*
+ * The process that watches its run ends it when that is over, too, if it is not closed in time. False: it did not take
+ * the message.
+ */
+bool session_send_lifetime(const struct session *s)
+{
+	return run_set_session_lifetime(&s->run->run, s->limits.lifetime_ms + SESSION_GRACE_MS);
+}
+
+int session_renew(struct session *s, uint64_t lifetime_ms, struct denial *why)
+{
+	const struct served_profile *profile = s->run->profile;
+	uint64_t                     most = profile->profile.ceilings.lifetime_ms, before = s->limits.lifetime_ms;
+	uint64_t                     age  = (uint64_t)(clock_ms(CLOCK_MONOTONIC) - s->opened_ms);
+
+	if (age > most || lifetime_ms > most - age)
+		return deny(why, DENIAL_above_ceiling, "lifetime_ms",
+			    "%.10g s from now on are above the ceiling of profile %s: "
+			    "a session lives for at most %.10g s, and this one was opened %.10g s ago",
+			    (double)lifetime_ms / 1000, profile->name, (double)most / 1000, (double)(age / 1000));
+	s->limits.lifetime_ms = age + lifetime_ms;
+	if (!session_send_lifetime(s)) {
+		s->limits.lifetime_ms = before;
+		return deny(why, DENIAL_busy, "session", "it takes no request now; try again");
+	}
+	session_note_use(s);
+	return 0;
+}
+
 /* --- messages of its server --- */
 
 /* One of the two reports has come for which a session waits before it opens. */

@@ -104,6 +104,10 @@ const char *session_on_run_ended(struct session *s, enum exit_reason reason);
 /* Asks it to end. why: for clients that ask for the session later. */
 void session_request_close(struct session *s, const char *why);
 
+/* It ends after so long from now on, in place of when it would have. -1 with *why: its profile has a lower ceiling. */
+must_use int    session_renew(struct session *s, uint64_t lifetime_ms, struct denial *why);
+bool            session_send_lifetime(const struct session *s);
+
 /* By id or name, of this user; root finds those of all users by id. NULL with *why. */
 struct session *session_find_open_or_deny(const struct server *d, const char *id_or_name, uid_t uid,
 					  struct denial *why);

@@ -40,13 +40,13 @@ static int call_lower_limits(struct session_call *call, const struct session *s,
 	if (run_plan_apply_limits(&call->limits, s->run->profile, asked, why) < 0)
 		return -1;
 	/*
-	 * A call at a terminal has no limit of time but the session's life, unless one was asked for: the person at it
-	 * ends the call.
+	 * A call at a terminal has no limit of time but the session's life, which may be renewed, unless one was asked
+	 * for: the person at it ends the call.
 	 */
 	if (call->terminal && !json_object_get(asked, "wall_ms"))
-		call->limits.wall_ms = s->limits.lifetime_ms;
+		call->limits.wall_ms = s->run->profile->profile.ceilings.lifetime_ms;
 	if (call->terminal && !json_object_get(asked, "cpu_ms"))
-		call->limits.cpu_ms = s->limits.lifetime_ms;
+		call->limits.cpu_ms = s->run->profile->profile.ceilings.lifetime_ms;
 	return 0;
 }
 
