@@ -159,7 +159,8 @@ static void exchange_destroy(struct api_server *s, struct exchange *x)
 	if (x->work)
 		x->abandon(x->work);
 	TAILQ_REMOVE(&s->exchanges, x, link);
-	exchange_free_body(x, &s->bodies);
+	s->bodies -= x->body_room;
+	exchange_free_body(x);
 	head_done(&x->head);
 	json_decref(x->json);
 	free(x->allow);
@@ -230,14 +231,14 @@ static bool receive_body(struct api_server *s, struct exchange *x, const char *b
 	return true;
 }
 
-static void handle_exchange(struct api_server *s, struct exchange *x)
+static void handle_exchange(struct exchange *x)
 {
 	x->has_begun = true;
 	if (x->is_too_large && !x->status)
 		exchange_refuse(x, 413, "size", "The request is too large; it may have %zu bytes", x->body_max);
 	if (x->status || (route_has_body(x->route) && !exchange_parse_body(x)))
 		return;
-	exchange_free_body(x, &s->bodies);
+	exchange_free_body(x);
 	x->route->handle(x);
 }
 
@@ -259,7 +260,7 @@ static enum MHD_Result api_on_request(void *owner, struct MHD_Connection *connec
 	if (x->wire)
 		http_connection_set_deadline(x->wire, true, 0, false);
 	if (!x->has_begun)
-		handle_exchange(s, x);
+		handle_exchange(x);
 	done = exchange_respond(x);
 	if (x->wire && !x->is_suspended)
 		http_connection_set_deadline(x->wire, true, API_ANSWER_MS, true);

@@ -8,7 +8,7 @@ struct api_server {
 	struct api       *api;
 	char              address[API_HOST_MAX]; /* that it listens at, allowed in Host; "": it listens at all */
 	char              url[300];
-	size_t            bodies;                /* bytes of those that are being received */
+	size_t            bodies;                /* bytes of those of all exchanges */
 	struct loop_timer drained;               /* the end of the time that runs have left */
 	TAILQ_HEAD(, exchange) exchanges;
 };

@@ -78,12 +78,11 @@ bool exchange_add_body(struct exchange *x, const char *bytes, size_t len, size_t
 	return true;
 }
 
-void exchange_free_body(struct exchange *x, size_t *all_bodies)
+void exchange_free_body(struct exchange *x)
 {
-	*all_bodies -= x->body_room;
 	free(x->body);
-	x->body      = NULL;
-	x->body_room = x->body_len = 0;
+	x->body     = NULL;
+	x->body_len = 0;
 }
 
 bool exchange_parse_body(struct exchange *x)

@@ -51,7 +51,8 @@ int  exchange_fault_status(enum interface by, enum run_fault fault);
 
 /* false: there is no memory for so many bodies. */
 must_use bool    exchange_add_body(struct exchange *x, const char *bytes, size_t len, size_t *all_bodies);
-void             exchange_free_body(struct exchange *x, size_t *all_bodies);
+/* What was made of it takes as much: body_room still counts among all bodies, until the exchange ends. */
+void             exchange_free_body(struct exchange *x);
 /* Parses the body. false: it was refused. */
 must_use bool    exchange_parse_body(struct exchange *x);
 /* The client is gone: nobody needs what was begun for it. */

@@ -25,7 +25,7 @@ struct api_run {
 	struct api_session     *session;
 	bool                    is_under_way, has_ended, has_files; /* has_files: the transfer is not over */
 	int64_t                 until_ms;   /* it waits no longer */
-	struct profile_question question;
+	struct profile_question question;   /* hello, then explain */
 	struct run_client       client;
 	json_t                 *message;
 	int                     fd[2];
@@ -337,6 +337,8 @@ static int api_run_make_message(struct api_run *r, const json_t *explained, stru
 	int64_t         left    = r->until_ms - loop_now_ms();
 
 	r->message = json_pack("{ss so}", "op", is_exec ? "exec" : "run", "limits", make_api_limits(r, explained));
+	if (profile_info_has_feature(r->api->link, "principals"))
+		json_object_set_new(r->message, "principal", json_string(r->token->name));
 	if (r->session) {
 		json_object_set_new(r->message, "session", json_string(r->session->id));
 	} else {
@@ -369,6 +371,11 @@ static int api_run_send(struct api_run *r, const json_t *explained, struct err *
 	return run_client_start_request(&r->client, r->message, r->fd, r->fds, e);
 }
 
+static const char *api_run_profile(const struct api_run *r)
+{
+	return *r->token->profile ? r->token->profile : r->api->settings->profile;
+}
+
 static void api_run_on_explained(void *owner, const json_t *reply, const struct err *why)
 {
 	struct api_run *r = owner;
@@ -378,6 +385,18 @@ static void api_run_on_explained(void *owner, const json_t *reply, const struct 
 		api_run_fail(r, FAULT_BRIG, why->kind == ERR_BAD_SPEC ? "profile" : "unavailable", why->text);
 	else if (api_run_send(r, reply, &e) < 0)
 		api_run_fail(r, FAULT_BRIG, "unavailable", e.text);
+}
+
+static void api_run_on_hello(void *owner, const json_t *reply, const struct err *why)
+{
+	struct api_run *r = owner;
+
+	if (!reply) {
+		api_run_fail(r, FAULT_BRIG, "unavailable", why->text);
+		return;
+	}
+	r->question = (struct profile_question){ .known = api_run_on_explained, .owner = r };
+	profile_info_ask(&r->question, r->api->link, "explain", api_run_profile(r));
 }
 
 /* --- the queue --- */
@@ -403,9 +422,8 @@ static void api_run_begin(struct api_run *r)
 	r->is_under_way = true;
 	if (r->session)
 		r->session->is_busy = true;
-	r->question = (struct profile_question){ .known = api_run_on_explained, .owner = r };
-	profile_info_ask(&r->question, a->link, "explain",
-			 *r->token->profile ? r->token->profile : a->settings->profile);
+	r->question = (struct profile_question){ .known = api_run_on_hello, .owner = r };
+	profile_info_ask(&r->question, a->link, "hello", NULL);
 }
 
 /* One step with the run; it may be freed. */
@@ -439,15 +457,16 @@ void api_runs_pump(void *api)
 		loop_timer_set(&a->loop, &a->late, r->until_ms > now ? r->until_ms - now : 1);
 }
 
-/* Why it must not even wait. */
+/* Why it must not even wait. Those that are about to begin do not count as waiting. */
 static void api_run_admit(struct api_run *r)
 {
 	struct api *a       = r->api;
+	size_t      most    = a->settings->queue + (a->settings->runs - a->n_under_way);
 	int64_t     wait_ms = 0;
 
 	if (a->drains)
 		run_outcome_fail(&r->outcome, FAULT_BUSY, "stopping", "brig-api is stopping; try again in a while");
-	else if (a->n_waiting > a->settings->queue)
+	else if (a->n_waiting > most)
 		run_outcome_fail(&r->outcome, FAULT_BUSY, "queue", "%zu runs wait already", a->n_waiting - 1);
 	else
 		wait_ms = rate_bucket_take_call(&r->token->starts, r->token->per_minute, loop_now_ms());

@@ -1,5 +1,7 @@
 #include "api_session.h"
 
+#include "profile_info.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +129,8 @@ struct api_session *api_session_open(struct api *a, struct api_token *t, const c
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->message = json_pack("{ss ss sI}", "op", "open", "profile", api_session_profile(s), "wait_ms",
 			       (json_int_t)a->settings->wait_ms);
+	if (profile_info_has_feature(a->link, "principals"))
+		json_object_set_new(s->message, "principal", json_string(t->name));
 	run_client_init(&s->client, a->link, -1, &events_of_session, s);
 	TAILQ_INSERT_TAIL(&a->sessions, s, link);
 	if (run_client_start_request(&s->client, s->message, NULL, 0, &e) == 0)

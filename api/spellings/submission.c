@@ -43,15 +43,23 @@ void submission_delete(struct submission *s)
 	free(s);
 }
 
-/* Results that are too old, or too many. */
-static void submissions_forget_stale(void *owner)
+static size_t submissions_weigh(const struct submissions *all)
 {
-	struct submissions *all = owner;
-	struct submission  *s, *next;
-	size_t              bytes = 0;
+	const struct submission *s;
+	size_t                   bytes = 0;
 
 	TAILQ_FOREACH(s, &all->list, link)
 		bytes += submission_weigh(s);
+	return bytes;
+}
+
+/* Results that are too old, or too many. */
+static void submissions_forget_stale(void *owner)
+{
+	struct submissions *all   = owner;
+	size_t              bytes = submissions_weigh(all);
+	struct submission  *s, *next;
+
 	for (s = TAILQ_FIRST(&all->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (s->run || s->ended)
@@ -95,9 +103,9 @@ struct submission *submission_create(struct submissions *all, struct api_token *
 	struct submission *s;
 	struct err         ignored;
 
-	if (all->n >= SUBMISSIONS_MAX || !all->stale.set)
+	if (all->n >= SUBMISSIONS_MAX || submissions_weigh(all) > SUBMISSIONS_BYTES)
 		submissions_forget_stale(all);
-	s = all->n < SUBMISSIONS_MAX ? calloc(1, sizeof *s) : NULL;
+	s = all->n < SUBMISSIONS_MAX && submissions_weigh(all) <= SUBMISSIONS_BYTES ? calloc(1, sizeof *s) : NULL;
 	if (!s)
 		return NULL;
 	*s = (struct submission){ .all = all, .owner = owner, .created_ms = now_since_1970_ms() };

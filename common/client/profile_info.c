@@ -113,3 +113,16 @@ uint64_t profile_info_limit(const json_t *explained, const char *group, const ch
 {
 	return (uint64_t)json_number_value(json_object_get(json_object_get(explained, group), name));
 }
+
+bool profile_info_has_feature(struct brigd_link *link, const char *name)
+{
+	char          key[KEY_MAX];
+	const json_t *hello = json_object_get(brigd_link_cache(link), print_cache_key("hello", NULL, key));
+	const json_t *list  = json_object_get(hello, "features"), *one;
+	size_t        i;
+
+	json_array_foreach(list, i, one)
+		if (strcmp(json_string_value(one) ? json_string_value(one) : "", name) == 0)
+			return true;
+	return false;
+}

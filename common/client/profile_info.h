@@ -27,5 +27,7 @@ void profile_info_detach(struct profile_question *f); /* may be called after kno
 const json_t *profile_info_isolation(struct brigd_link *link, const char *profile);
 void          profile_info_set_isolation(struct brigd_link *link, const char *profile, const json_t *isolation);
 
+/* Does the service have this addition (brig-protocol(7), VERSIONS)? Not before it was asked for "hello". */
+bool     profile_info_has_feature(struct brigd_link *link, const char *name);
 /* A limit of an explain reply. group: "limits" or "ceilings". */
 uint64_t profile_info_limit(const json_t *explained, const char *group, const char *name);

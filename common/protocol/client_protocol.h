@@ -90,6 +90,7 @@ struct protocol_request {
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */
 	const char       *session; /* an id or a name, or NULL: none */
+	const char       *principal; /* for whom the client asks, or NULL */
 	const char       *context, *name; /* names; context is "main" by default, name may be NULL */
 	bool              stays, detach;
 	bool              terminal; /* open: calls may have one; exec: this call has one */

@@ -54,12 +54,13 @@ const struct field protocol_call_fields[] = {
 #define KEY_ROWS    { "rows",    FIELD_COUNT,  AT(rows),         1,     PROTOCOL_SIDE_MAX, 24,               "Rows of the terminal", NULL, NULL }
 #define KEY_COLUMNS { "columns", FIELD_COUNT,  AT(columns),      1,     PROTOCOL_SIDE_MAX, 80,               "Columns of the terminal", NULL, NULL }
 #define KEY_LIFETIME { "lifetime_ms", FIELD_COUNT, AT(lifetime_ms), PROTOCOL_LIFETIME_LEAST, PROTOCOL_LIFETIME_MAX, 0,  "Must be there: milliseconds from now on, after which the session is closed in any case", NULL, NULL }
+#define KEY_PRINCIPAL { "principal", FIELD_STR, AT(principal),   1,     PROTOCOL_NAME_MAX, 0,                "For whom the client asks, in its own words: the audit log has it beside the user of the client", NULL, NULL }
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_CALLED, KEY_DETACH, KEY_TERMINAL, KEY_ROWS, KEY_COLUMNS, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
-static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_TERMINALS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_DETACH, KEY_TERMINAL, KEY_ROWS, KEY_COLUMNS, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_TERMINALS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
 static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
 static const struct field resize_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_ROWS, KEY_COLUMNS, { 0 } };
@@ -229,7 +230,7 @@ static int check_name_field(const char *name, const char *field, struct denial *
 /* Refuses the keys that belong to the session: they were set when it was opened. */
 static int check_session_call_keys(const struct protocol_request *r, struct denial *d)
 {
-	static const char *const of_run[] = { "op", "tag", "session", "context", "env", "cwd", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
+	static const char *const of_run[] = { "op", "tag", "principal", "session", "context", "env", "cwd", "limits", "tools", "mode", NULL }, *const of_exec[] = { "op", "tag", "principal", "session", "argv", "cwd", "env", "stdin", "detach", "terminal", "rows", "columns", "limits", NULL };
 	const char              *key;
 	json_t                  *value;
 

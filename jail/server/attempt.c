@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Empty when the limits are invalid: such a request is refused anyway. */
@@ -25,6 +26,8 @@ void attempt_keep_request(struct attempt *ret, const struct protocol_request *re
 	*ret = (struct attempt){ .time_us    = clock_now_us(),
 				 .op         = request_name(request->kind),
 				 .code_bytes = AUDIT_NONE };
+	if (request->principal)
+		(void)snprintf(ret->principal, sizeof ret->principal, "%s", request->principal);
 	parse_asked_limits(&ret->asked, request->limits);
 	if (request->kind != REQUEST_run)
 		return;
@@ -58,6 +61,7 @@ static void write_ended_entry(const struct served_run *r, const struct attempt *
 	entry.mode        = a->mode;
 	entry.profile     = r->profile->name;
 	entry.session     = session;
+	entry.principal   = a->principal;
 	entry.code_sha256 = *a->code_sha256 ? a->code_sha256 : NULL;
 	entry.code_bytes  = a->code_bytes;
 	entry.asked       = a->asked;
@@ -94,6 +98,7 @@ void attempt_write_request_refused(const struct connection *c, const struct prot
 	entry         = audit_entry_of_peer(&c->peer, clock_now_us(), request->op);
 	entry.mode    = json_string_value(json_object_get(request->source, "mode"));
 	entry.profile = json_string_value(json_object_get(request->source, "profile"));
+	entry.principal = json_string_value(json_object_get(request->source, "principal"));
 	parse_asked_limits(&entry.asked, json_object_get(request->source, "limits"));
 	write_refused_entry(c->server->audit, &entry, why);
 }

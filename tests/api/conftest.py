@@ -39,8 +39,8 @@ def service(built_api):
     """service(**config) -> a brigd that is a service; `env` is what clients find it by."""
     started = []
 
-    def start(**config):
-        own = {"runs": 64, "access": [{"uid": os.geteuid(), "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000, **config}]}
+    def start(config=None, **access):
+        own = {"runs": 64, "access": [{"uid": os.geteuid(), "profiles": ["basic"], "runs": 64, "runs_per_minute": 1000000, **access}], **(config or {})}
         daemon = daemons.Daemon(own)
         started.append(daemon.__enter__())
         daemon.settle()

@@ -1,8 +1,5 @@
 """The users of a daemon, their requests, and what it allows them."""
-import contextlib
 import os
-import pathlib
-import tempfile
 
 from support import client, daemon, host
 
@@ -16,15 +13,7 @@ MANY = {
 }
 
 
-@contextlib.contextmanager
-def audit_log():
-    """Where the server of root's service may write."""
-    with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
-        os.chmod(top, 0o711)
-        folder = pathlib.Path(top, "logs")
-        folder.mkdir()
-        os.chown(folder, daemon.ACCOUNTS["_brig-door"], -1)
-        yield folder / "log"
+audit_log = daemon.audit_log
 
 
 def rest(service):

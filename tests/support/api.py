@@ -114,14 +114,14 @@ class ApiServer(Serving):
         assert answer.status == status, (answer.status, answer.body[:600])
         return answer.json
 
-    def run_code(self, code, status=200, **fields):
-        return self.ask("POST", "/run_code", {"code": code, "language": "python", "compile_timeout": 10, "run_timeout": 30, "stdin": None, "files": {}, "fetch_files": [], **fields}, status)
+    def run_code(self, code, status=200, token=None, **fields):
+        return self.ask("POST", "/run_code", {"code": code, "language": "python", "compile_timeout": 10, "run_timeout": 30, "stdin": None, "files": {}, "fetch_files": [], **fields}, status, token=token)
 
     def jupyter(self, *cells, status=200, **fields):
         return self.ask("POST", "/run_jupyter", {"cells": list(cells), "total_timeout": 45, "cell_timeout": 0, "kernel": "python3", **fields}, status)
 
-    def execute(self, code, session=None, status=200, **fields):
-        return self.ask("POST", "/execute", {"generated_code": code, "timeout": 30, **fields}, status, headers={"X-Session-ID": session} if session else None)
+    def execute(self, code, session=None, status=200, token=None, **fields):
+        return self.ask("POST", "/execute", {"generated_code": code, "timeout": 30, **fields}, status, headers={"X-Session-ID": session} if session else None, token=token)
 
     def piston(self, code, status=200, **fields):
         return self.ask("POST", "/api/v2/execute", {"language": "python", "version": "3.x", "files": [{"content": code}], **fields}, status)

@@ -1,4 +1,5 @@
 """Starts the built brigd in a folder of its own, finds its processes and what they hold."""
+import contextlib
 import functools
 import json
 import os
@@ -53,6 +54,17 @@ def has_account(name):
         return bool(pwd.getpwnam(name))
     except KeyError:
         return False
+
+
+@contextlib.contextmanager
+def audit_log():
+    """Where the server of root's service may write."""
+    with tempfile.TemporaryDirectory(prefix="brig-test-") as top:
+        os.chmod(top, 0o711)
+        folder = pathlib.Path(top, "logs")
+        folder.mkdir()
+        os.chown(folder, ACCOUNTS["_brig-door"], -1)
+        yield folder / "log"
 
 
 class Daemon:

@@ -65,7 +65,7 @@ static void check_line(void)
 	line_of(&entry, line);
 	tap_is(line, "{\"time\":\"2025-11-20T14:03:22.012345Z\",\"exit_reason\":\"signaled\",\"exit_code\":139,\"signal\":\"SIGSEGV\",\"error\":null,\"field\":null,"
 		     "\"op\":\"run\",\"mode\":\"report\",\"profile\":\"basic\",\"run_id\":\"7d444840-9dc0-11d1-b245-5ffdce74fad2\",\"session\":null,\"peer_uid\":1000,\"peer_pid\":4242,"
-		     "\"peer_comm\":\"python3\",\"code_sha256\":null,\"code_bytes\":312,\"tool\":null,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
+		     "\"peer_comm\":\"python3\",\"principal\":null,\"code_sha256\":null,\"code_bytes\":312,\"tool\":null,\"limits_asked\":{\"memory_bytes\":67108864,\"cpus\":0.5},"
 		     "\"limits_granted\":null,\"wall_ms\":31.204,\"cpu_ms\":null,\"setup_ms\":null,\"memory_peak_bytes\":null,\"pids_peak\":null,"
 		     "\"io_read_bytes\":0,\"io_write_bytes\":null,\"refused\":null,\"network\":null,\"network_connections\":null,\"network_refused\":null,\"network_bytes_in\":null,\"network_bytes_out\":null,\"why\":null,\"suppressed\":null}\n",
 	       "a line has every key, and null for what is not known");

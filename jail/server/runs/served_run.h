@@ -17,6 +17,7 @@ struct attempt {
 	const char         *op, *mode; /* mode NULL: a command */
 	char                code_sha256[CODE_DIGEST_HEX + 1]; /* "": a command */
 	int64_t             code_bytes;
+	char                principal[PROTOCOL_NAME_MAX + 1]; /* "": the request names none */
 	struct audit_limits asked;
 };
 

@@ -34,6 +34,7 @@ const struct audit_row audit_rows[] = {
 	{ "peer_uid",          AUDIT_COUNT,  AT(peer_uid),          0,   "uid",               "The client's user, from the kernel" },
 	{ "peer_pid",          AUDIT_COUNT,  AT(peer_pid),          0,   "pid",               "The client's process" },
 	{ "peer_comm",         AUDIT_TEXT,   AT(peer_comm),         16,  "comm",              "The name of that process, which it can choose" },
+	{ "principal",         AUDIT_TEXT,   AT(principal),         64,  "for",               "For whom the client has asked, in its own words, as brig-api names its tokens; null for others" },
 	{ "code_sha256",       AUDIT_TEXT,   AT(code_sha256),       64,  "code",              "SHA-256 of the program, or of the arguments of a tool call as JSON (keys sorted, no blanks); null for a command" },
 	{ "code_bytes",        AUDIT_COUNT,  AT(code_bytes),        0,   "code_bytes",        "Size of the program" },
 	{ "tool",              AUDIT_TEXT,   AT(tool),              64,  "tool",              "The tool that a program called; the client reports this, error and code_sha256 of a tool call" },

@@ -13,7 +13,7 @@
 #include "record.h"
 
 #define AUDIT_NONE     (-1)
-#define AUDIT_LINE_MAX 10496
+#define AUDIT_LINE_MAX 10904
 
 enum { AUDIT_HOSTS_MAX = 488, AUDIT_CALLS_MAX = 248 };
 
@@ -40,6 +40,7 @@ struct audit_entry {
 	bool                is_callers;        /* setup_failed for a mistake in the request, and not for what the host lacks */
 	int64_t             peer_uid, peer_pid;
 	const char         *peer_comm;
+	const char         *principal;         /* for whom the client says it asks; NULL: for nobody in particular */
 	const char         *code_sha256; /* of the program; for "tool" of the arguments. NULL: a command, or refused before the code was read */
 	int64_t             code_bytes;
 	struct audit_limits asked, granted;
