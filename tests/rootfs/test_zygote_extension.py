@@ -38,5 +38,12 @@ def test_the_python_of_the_rootfs_has_every_function_that_is_needed(name):
     assert needed and not needed - {line.split()[-1] for line in symbols(python, "--defined-only") if line}
 
 
+def test_no_format_of_it_depends_on_the_headers_that_it_was_built_with():
+    """Built with headers of 3.13, a call with "y#" is one that Python 3.11 refuses: there were no warm runs."""
+    sources = [path.read_text() for path in (host.REPO / "jail/zygote/module").glob("*.c")]
+    formats = [given for text in sources for given in re.findall(r"(?:ParseTuple|BuildValue|CallFunction|CallMethod)\([^\"]*\"([^\"]*)\"", text)]
+    assert formats and not [given for given in formats if "#" in given]
+
+
 def test_only_its_way_in_is_shown():
     assert {line.split()[-1] for line in symbols(EXTENSION, "--defined-only") if line} == {"PyInit_zygote"}

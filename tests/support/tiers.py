@@ -84,7 +84,7 @@ def mark_diagonals(items):
     rows = [(item, mark.args[0]) for item in items for mark in item.iter_markers("diagonal") if of(item) == FAST]
     numbers = {}
     for item, _ in rows:
-        given = {**item.callspec.funcargs, **item.callspec.params}
+        given = {**getattr(item.callspec, "funcargs", {}), **item.callspec.params} # pytest 8 has all of them in params
         numbers[item] = {name: seen[item.originalname, name].setdefault(repr(value), len(seen[item.originalname, name])) for name, value in given.items()}
     for item, name in rows:
         row = sum(number for other, number in numbers[item].items() if other != name)

@@ -10,7 +10,7 @@
 struct state {
 	struct zygote     zygote;
 	struct zygote_run run;
-	const char       *environ; /* the environment of a program that asks for no other; entries as in run */
+	char             *environ; /* the environment of a program that asks for no other; entries as in run */
 	Py_ssize_t        environ_len;
 };
 
@@ -171,9 +171,11 @@ static PyObject *live_as_zygote(PyObject *self, PyObject *args)
 {
 	enum { BEGIN, TELL, OF_FORK, WORKS = 7 };
 	struct state *state = PyModule_GetState(self);
-	PyObject     *works[WORKS];
+	PyObject     *works[WORKS], *environ;
 
-	if (!PyArg_ParseTuple(args, "y#OOOOOOO", &state->environ, &state->environ_len, works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6))
+	/* no format with '#': headers of 3.13 make calls for it that Pythons before 3.13 refuse */
+	if (!PyArg_ParseTuple(args, "SOOOOOOO", &environ, works, works + 1, works + 2, works + 3, works + 4, works + 5, works + 6) ||
+	    PyBytes_AsStringAndSize(environ, &state->environ, &state->environ_len) < 0)
 		return NULL;
 	program_drop_frames();
 	if (!PyObject_CallFunctionObjArgs(works[BEGIN], NULL) || !serve_forks(self))

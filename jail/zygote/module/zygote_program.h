@@ -5,7 +5,6 @@
  * more.
  */
 #pragma once
-#define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <stdbool.h>
