@@ -16,7 +16,7 @@ LEFT_OUT = {
 }
 
 
-FOLDERS = {"basic": "usr/lib/python3.11", "data-science": "usr/lib/python3/dist-packages/numpy"}
+FOLDERS = {"basic": "usr/lib/python3.13", "data-science": "usr/lib/python3/dist-packages/numpy"}
 
 
 def folder_of(rootfs):

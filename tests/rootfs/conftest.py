@@ -8,9 +8,10 @@ import subprocess
 import pytest
 
 from builder import BINARY, BUILD, REPO, Rootfs
+from support import host
 
 # The smallest thing that goes through every stage but compile.
-TINY = {"suite": "bookworm", "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/usr/share/*", "/usr/share/doc", "/bin", "/sbin", "/tmp"],
+TINY = {"suite": host.debian(), "packages": ["netbase"], "prune": ["/var", "/etc/apt", "/lib*", "/usr/lib*", "/usr/share", "/usr/share/*", "/usr/share/doc", "/bin", "/sbin", "/tmp"],
         "dirs": ["/workspace"], "generate": ["/etc/passwd = passwd"]}
 
 

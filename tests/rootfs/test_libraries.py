@@ -21,7 +21,7 @@ NUMBERS = [
         assert d.groupby("town")["n"].sum().to_dict() == {"A": 4, "B": 2}
         assert d.merge(pd.DataFrame({"town": ["A"], "size": [10]}))["size"].tolist() == [10, 10]
         assert d.pivot(index="town", columns="year", values="n").loc["A", 2021] == 3
-        t = pd.Series(range(48), index=pd.date_range("2024-01-01", periods=48, freq="H", tz="Europe/Berlin"))
+        t = pd.Series(range(48), index=pd.date_range("2024-01-01", periods=48, freq="60min", tz="Europe/Berlin"))
         assert t.resample("D").sum().tolist() == [276, 852]
         d.to_pickle("d.pickle"); assert pd.read_pickle("d.pickle").equals(d)"""),
     ("scipy integrates, optimises, fits and tests", r"""
@@ -87,9 +87,25 @@ NUMBERS = [
         assert d["data"][0]["y"] == [3, 4] and d["layout"]["title"]["text"] == "t"
         assert len(px.scatter(px.data.iris(), x="sepal_width", y="sepal_length", color="species").data) == 3
         f.write_html("f.html"); assert "Plotly.newPlot" in open("f.html").read()"""),
+    ("pandas writes and reads Excel, HTML, Markdown and styles", r"""
+        import io, pandas as pd
+        d = pd.DataFrame({"town": ["A", "ä"], "n": [1, 2]})
+        d.to_excel("d.xlsx", index=False); assert pd.read_excel("d.xlsx").equals(d)
+        assert pd.read_html(io.StringIO(d.to_html(index=False)), flavor="lxml")[0].equals(d) and d.to_markdown(index=False).splitlines()[0] == "| town   |   n |"
+        assert "<table" in d.style.highlight_max(subset=["n"]).to_html()"""),
+    ("bs4 and lxml find what is in a page, requests and yaml parse", r"""
+        import bs4, lxml.html, requests, yaml
+        page = "<p class=x>one<p>two"
+        assert bs4.BeautifulSoup(page, "lxml").find("p", class_="x").text == "one" and lxml.html.fromstring(page).xpath("count(//p)") == 2
+        assert yaml.safe_load("a: [1, 2]") == {"a": [1, 2]} and requests.Request("GET", "http://a.test/", params={"b": "c"}).prepare().url == "http://a.test/?b=c" """),
+    ("networkx finds ways, jinja2 fills in, tqdm counts", r"""
+        import jinja2, networkx as nx, sys, tqdm
+        assert nx.shortest_path(nx.cycle_graph(6), 0, 2) == [0, 1, 2] and max(nx.pagerank(nx.star_graph(4)).items(), key=lambda one: one[1])[0] == 0
+        assert jinja2.Template("{% for x in xs %}{{ x }};{% endfor %}").render(xs=[1, 2]) == "1;2;"
+        assert sum(tqdm.tqdm(range(4), file=open("progress", "w"))) == 6 and "4/4" in open("progress").read()"""),
     ("numpy and friends find their versions", r"""
         from importlib.metadata import version
-        for name in "numpy pandas scipy matplotlib seaborn scikit-learn statsmodels sympy plotly".split(): assert version(name)"""),
+        for name in "numpy pandas scipy matplotlib seaborn scikit-learn statsmodels sympy plotly openpyxl networkx".split(): assert version(name)"""),
 ]
 
 NETWORK = [

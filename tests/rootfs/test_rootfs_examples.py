@@ -1,4 +1,4 @@
-"""The recipes of examples/rootfs: another Debian release with another Python, and a C compiler."""
+"""A recipe of another Debian release with another Python, and that of examples/rootfs for a C compiler."""
 import json
 import os
 import subprocess
@@ -21,8 +21,8 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def trixie(store, needs_root):
-    done = store("build", EXAMPLES / "trixie.json", timeout=LONG)
+def debian12(store, needs_root):
+    done = store("build", "basic-debian12", timeout=LONG)
     assert done.returncode == 0, done.stderr
     return store
 
@@ -61,46 +61,46 @@ print(subprocess.run(["sh", "-c", "ls /usr/bin/python3 | grep -c py"], capture_o
 """
 
 
-def test_trixie_runs_programs_and_reports_them(trixie, profiles):
-    record = json.loads(brig(trixie, profiles(mine={"rootfs": "trixie"}), "run", "--json", "-p", "mine", "-", program=PROGRAM).stdout)
-    assert (record["exit_code"], record["stdout"], record["result"]) == (0, "(3, 13) US/Eastern True\n1\n", {"answer": 42}), record
+def test_debian12_runs_programs_and_reports_them(debian12, profiles):
+    record = json.loads(brig(debian12, profiles(mine={"rootfs": "basic-debian12"}), "run", "--json", "-p", "mine", "-", program=PROGRAM).stdout)
+    assert (record["exit_code"], record["stdout"], record["result"]) == (0, "(3, 11) US/Eastern True\n1\n", {"answer": 42}), record
 
 
-def test_trixie_reports_an_error_as_its_python_shows_it(trixie, profiles):
-    record = json.loads(brig(trixie, profiles(mine={"rootfs": "trixie"}), "run", "--json", "-p", "mine", "-", program="def f():\n    1/0\nf()\n").stdout)
+def test_debian12_reports_an_error_as_its_python_shows_it(debian12, profiles):
+    record = json.loads(brig(debian12, profiles(mine={"rootfs": "basic-debian12"}), "run", "--json", "-p", "mine", "-", program="def f():\n    1/0\nf()\n").stdout)
     assert record["exit_code"] == 1 and record["error"]["traceback"] == record["stderr"] and record["error"]["type"] == "ZeroDivisionError", record
 
 
-def test_trixie_checks_programs(trixie, profiles):
-    done = brig(trixie, profiles(mine={"rootfs": "trixie"}), "check", "-p", "mine", "-", program="x = (\n")
+def test_debian12_checks_programs(debian12, profiles):
+    done = brig(debian12, profiles(mine={"rootfs": "basic-debian12"}), "check", "-p", "mine", "-", program="x = (\n")
     assert done.returncode == 1 and "never closed" in done.stdout + done.stderr, done
 
 
-def test_trixie_forks_runs_of_a_zygote(trixie, profiles):
-    env = profiles(mine={"rootfs": "trixie", "warm": "ready"})
+def test_debian12_forks_runs_of_a_zygote(debian12, profiles):
+    env = profiles(mine={"rootfs": "basic-debian12", "warm": "ready"})
     config = {"access": [{"uid": 0, "profiles": ["mine"], "runs_per_minute": 1000}]}
-    with daemons.Daemon(config, env={"BRIG_PRESETS": env["BRIG_PROFILES"], "BRIG_STORE": str(trixie.store)}) as service:
+    with daemons.Daemon(config, env={"BRIG_PRESETS": env["BRIG_PROFILES"], "BRIG_STORE": str(debian12.store)}) as service:
         with service.connect() as talk:
             warm.wait(talk, "mine")
             forked = talk.run(PROGRAM, profile="mine")
-            assert forked.record["warm"] and forked.stdout == "(3, 13) US/Eastern True\n1\n", forked.stderr
+            assert forked.record["warm"] and forked.stdout == "(3, 11) US/Eastern True\n1\n", forked.stderr
             late = "class A:\n    def __del__(self): print('late')\ndef f():\n    a = A()\n    1/0\nf()\n"
             for cold in (False, True):
                 done = talk.run(late, profile="mine", cold=cold)
                 assert (done.record["warm"], done.record["exit_code"], done.stdout) == (not cold, 1, "late\n"), done.stderr
 
 
-def test_trixie_takes_wheels(trixie, profiles, tmp_path):
+def test_debian12_takes_wheels(debian12, profiles, tmp_path):
     line = wheel(tmp_path / "folder", "greeting", {"greeting.py": "print('hello from a wheel')\n"})
     (tmp_path / "requirements.txt").write_text(line)
     sources = json.loads((REPO / "recipes/basic.json").read_text())["sources"]
-    small = {"suite": "trixie", "sources": sources, "packages": ["python3"], "omit": ["ca-certificates"], "prune": ["/etc/apt", "/usr/share/doc", "/usr/share/man", "/var"],
+    small = {"suite": "bookworm", "sources": sources, "packages": ["python3"], "omit": ["ca-certificates"], "prune": ["/etc/apt", "/usr/share/doc", "/usr/share/man", "/var"],
              "requirements": "requirements.txt", "wheels": "folder"}
     (tmp_path / "greeted.json").write_text(json.dumps(small))
-    done = trixie("build", tmp_path / "greeted.json", timeout=LONG)
+    done = debian12("build", tmp_path / "greeted.json", timeout=LONG)
     assert done.returncode == 0, done.stderr
     (tmp_path / "greeted.json").unlink()
-    done = brig(trixie, profiles(mine={"rootfs": "greeted"}), "run", "-p", "mine", "-", program="import greeting\n")
+    done = brig(debian12, profiles(mine={"rootfs": "greeted"}), "run", "-p", "mine", "-", program="import greeting\n")
     assert (done.returncode, done.stdout) == (0, "hello from a wheel\n"), done.stderr
 
 

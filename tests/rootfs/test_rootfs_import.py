@@ -505,7 +505,7 @@ def pythons(basic, tmp_path_factory):
 def test_an_image_with_a_python_is_run(needs_root, pythons, run_brig):
     assert "its Python is /usr/local/bin/python3\n" in pythons.done.stderr
     run = run_brig("-p", "own", env=pythons.env, program="import json, os, sys; print(sys.prefix, json.__file__, os.path.exists(json.__cached__), os.listdir('/workspace'))")
-    assert (run.status, run.out) == (0, "/usr/local /usr/local/lib/python3.11/json/__init__.py True ['main.py']\n"), str(run)
+    assert (run.status, run.out) == (0, "/usr/local /usr/local/lib/python3.13/json/__init__.py True ['main.py']\n"), str(run)
     run = run_brig("-p", "own", verb="exec", env=pythons.env, args=["--", "tool"])
     assert (run.status, run.out) == (0, "tool\n"), str(run)
 

@@ -208,10 +208,10 @@ def test_two_builds_of_one_name_at_a_time_both_succeed(rootfs, recipe):
 
 @pytest.mark.nightly
 def test_packages_that_the_suite_does_not_have_are_named_in_one_line_without_a_log(rootfs, recipe):
-    done = rootfs("build", recipe(packages=["netbase", "no-such-package-at-all", "python3.13", "awk"]))
+    done = rootfs("build", recipe(packages=["netbase", "no-such-package-at-all", "python2.7", "awk"]))
     error = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and "its log" not in done.stderr and error == (
-        "brig-rootfs: tiny: unpack: packages: Debian bookworm has no no-such-package-at-all, python3.13, awk; "
+        f"brig-rootfs: tiny: unpack: packages: Debian {host.debian()} has no no-such-package-at-all, python2.7, awk; "
         "name what it has in its place, or take it out (a row of omit, if another recipe names it)")
     assert rootfs.leftovers() == []
 
@@ -228,7 +228,7 @@ def test_a_failed_build_leaves_nothing_and_shows_why_without_the_mirrors_name(ro
 @pytest.mark.nightly
 def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
     sources = tmp_path / "my.list"
-    sources.write_text("deb http://packages.invalid/debian bookworm main\n")
+    sources.write_text(f"deb http://packages.invalid/debian {host.debian()} main\n")
     done = rootfs("build", "--sources", sources, recipe())
     assert done.returncode == 1 and "packages.invalid" not in done.stderr and "(mirror)" in done.stderr
     assert rootfs.leftovers() == []
@@ -237,9 +237,9 @@ def test_a_mirror_that_cannot_be_reached_is_not_named(rootfs, recipe, tmp_path):
 @pytest.mark.nightly
 def test_sources_without_debian_are_refused_with_the_way_out(rootfs, recipe, tmp_path):
     sources = tmp_path / "vendor.list"
-    sources.write_text("deb [signed-by=/usr/share/keyrings/vendor.gpg] http://vendor.invalid/apt bookworm main\n")
+    sources.write_text(f"deb [signed-by=/usr/share/keyrings/vendor.gpg] http://vendor.invalid/apt {host.debian()} main\n")
     done = rootfs("build", "--sources", sources, recipe())
-    assert done.stderr == f"brig-rootfs: tiny: {sources} has no source of Debian bookworm (main, signed by Debian); name a file that has one: --sources FILE\n"
+    assert done.stderr == f"brig-rootfs: tiny: {sources} has no source of Debian {host.debian()} (main, signed by Debian); name a file that has one: --sources FILE\n"
 
 
 @pytest.mark.nightly
@@ -253,7 +253,7 @@ def test_a_tree_above_its_size_is_not_published(rootfs, recipe):
 
 @pytest.mark.nightly
 def test_what_extends_a_recipe_has_room_for_what_it_adds_unless_it_says_otherwise(installed):
-    base = {"suite": "bookworm", "packages": ["netbase"], "size_max": "1M"}
+    base = {"suite": host.debian(), "packages": ["netbase"], "size_max": "1M"}
     mine = installed(base=base, more={"extends": "base", "packages": ["media-types", "base-files", "ncurses-base", "tzdata"]},
                      less={"extends": "more", "size_max": "1M"})
     mine.must("build", "more")
@@ -359,7 +359,7 @@ def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
 
 def test_a_recipe_that_is_not_there_is_named(rootfs):
     done = rootfs("build", "nothing")
-    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic, data-science, network\n")
+    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic, basic-debian12, data-science, data-science-debian12, data-science-wheels, network, network-debian12\n")
 
 
 @pytest.mark.nightly

@@ -12,10 +12,11 @@ from builder import BUILD, Rootfs
 from support import host, terminal
 from wheels import digest, index, wheel
 
-LIBRARY = "usr/local/lib/python3.11/dist-packages"
+PYTHON = {"bookworm": "python3.11", "trixie": "python3.13"}[host.debian()]
+LIBRARY = f"usr/local/lib/{PYTHON}/dist-packages"
 GREETING = {"greeting/__init__.py": "def main():\n    print('hello from a wheel')\n", "greeting/template.py": "class {{ name }}:\n", "greeting/words.txt": "words\n"}
 # The least that pip runs in.
-SMALL = {"suite": "bookworm", "packages": ["python3"], "omit": ["ca-certificates"], "prune": ["/etc/apt", "/usr/share/doc", "/usr/share/man", "/var"],
+SMALL = {"suite": host.debian(), "packages": ["python3"], "omit": ["ca-certificates"], "prune": ["/etc/apt", "/usr/share/doc", "/usr/share/man", "/var"],
          "generate": ["/etc/hosts = hosts"]}
 
 
@@ -177,7 +178,7 @@ def test_a_source_archive_is_no_wheel(builder):
 
 def test_requirements_and_where_they_come_from_are_inherited_together(installed, tmp_path):
     """An extension that names neither has both of the base; one that names one of them has none."""
-    mine = installed(base={"suite": "bookworm", "packages": ["netbase"], "requirements": "own.txt", "wheels": "own"}, more={"extends": "base"},
+    mine = installed(base={"suite": host.debian(), "packages": ["netbase"], "requirements": "own.txt", "wheels": "own"}, more={"extends": "base"},
                      other={"extends": "base", "wheels": "elsewhere"})
     recipes = mine.binary.parent.parent / "recipes"
     assert mine("build", "more").stderr == f"brig-rootfs: requirements: {recipes}/own.txt: No such file or directory\n"
@@ -240,10 +241,10 @@ def test_a_hostile_wheel_is_refused_and_changes_nothing_outside(builder, files, 
 
 @pytest.mark.nightly
 def test_a_script_cannot_take_the_place_of_a_program(builder):
-    done = builder.build(wheel(builder.folder, "evil", {"evil.py": ""}, scripts="../../bin/python3.11 = evil:main\n../../../workspace/x = evil:main"))
+    done = builder.build(wheel(builder.folder, "evil", {"evil.py": ""}, scripts=f"../../bin/{PYTHON} = evil:main\n../../../workspace/x = evil:main"))
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (builder.tree() / "usr/local/bin").iterdir()) == ["python3.11", "x"]
-    assert (builder.tree() / "usr/bin/python3.11").read_bytes()[:4] == b"\x7fELF" and not list((builder.tree() / "workspace").iterdir())
+    assert sorted(path.name for path in (builder.tree() / "usr/local/bin").iterdir()) == [PYTHON, "x"]
+    assert (builder.tree() / "usr/bin" / PYTHON).read_bytes()[:4] == b"\x7fELF" and not list((builder.tree() / "workspace").iterdir())
 
 
 @pytest.mark.nightly

@@ -13,7 +13,7 @@ VALID = {**FOUND, "valid": True, "errors": [], "warnings": []}
 STDLIB = """math cmath random statistics decimal fractions collections itertools functools operator heapq bisect copy string textwrap re difflib unicodedata base64
 binascii hashlib hmac secrets json csv html html.parser xml.etree urllib.parse configparser datetime time calendar uuid dataclasses enum typing types abc
 contextlib""".split()
-TIERS = {"basic": [], "strict": [], "data-science": "numpy pandas scipy matplotlib seaborn sklearn statsmodels plotly sympy".split(),
+TIERS = {"basic": [], "strict": [], "data-science": "numpy pandas scipy matplotlib seaborn sklearn statsmodels plotly sympy networkx openpyxl tabulate jinja2 lxml bs4 requests tqdm yaml PIL".split(),
          "network": "httpx requests urllib.request aiohttp websocket email smtplib ftplib".split(),
          "filesystem": "pathlib os.path tempfile shutil glob zipfile tarfile".split()}
 

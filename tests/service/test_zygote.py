@@ -263,7 +263,7 @@ def test_what_process_1_says_beside_a_program_is_not_read(nothing_left, folder, 
 
 NO_ZYGOTE = """#!/bin/sh
 [ ! -e /workspace/zygote.so ] || exit 1
-exec /usr/bin/python3.11 "$@"
+exec /usr/bin/python3.13 "$@"
 """
 
 
