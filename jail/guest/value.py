@@ -23,9 +23,13 @@ def float_text(number):
     return float.__repr__(number)
 
 
-def is_numpy_scalar(value):
+def plain_number(value):
+    """What a scalar of numpy stands for, in Python's own types; else None. Its repr() names numpy's type since numpy 2."""
     kind = type(value)
-    return module_of(kind) == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ()
+    if module_of(kind) == "numpy" and hasattr(kind, "item") and getattr(value, "shape", None) == ():
+        item = value.item()
+        return item if type(item) in (int, float, bool, str, complex) else None
+    return None
 
 
 # --- JSON ---
@@ -63,6 +67,8 @@ class Json:
             text = integer_text(int.__int__(key))
         elif is_a(key, float):
             text = float_text(float.__float__(key)).strip('"')
+        elif (number := plain_number(key)) is not None:
+            return self.key(number, taken)
         else:
             text = short(key, LINE_MAX)
         text = text.replace("\0", "\ufffd") # readers of the report refuse NUL in a key
@@ -120,8 +126,8 @@ class Json:
             self.sequence(value, tuple)
         elif is_a(value, dict):
             self.mapping(value)
-        elif is_numpy_scalar(value) and type(item := value.item()) in (int, float, bool, str):
-            self.value(item)
+        elif (number := plain_number(value)) is not None:
+            self.value(number)
         elif module_of(type(value)) in WRITTEN_OUT:
             self.text(written_out(value))
         else:

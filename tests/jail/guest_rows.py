@@ -87,7 +87,7 @@ JSON = [
     Row("two keys of one text stay two", "{1: 'a', '1': 'b'}", result={"1": "a", "1'": "b"}),
     Row("a set is its repr", "{5}", result="{5}"),
     Row("bytes are their repr", "b'a\\x00'", result="b'a\\x00'"),
-    Row("a NUL stays, lone surrogates are replaced", "'a\\0b\\ud800'", result="a\0b?", result_repr="'a\\x00b\\ud800'"),
+    Row("a NUL stays, lone surrogates are replaced", "str('a\\0b\\ud800')", result="a\0b?", result_repr="'a\\x00b\\ud800'"),
     Row("a NUL in a key is replaced", "{'a\\0': 1}", result={"a\ufffd": 1}),
     Row("control characters and quotes", "'\\x01\\n\"\\\\\\x7f\\u2028'", result="\x01\n\"\\\x7f\u2028"),
     Row("characters beyond the first plane", "'\U0001f40d'", result="\U0001f40d"),
@@ -117,6 +117,8 @@ JSON = [
         "class A(metaclass=M):\n    def __repr__(self): raise KeyError\nA()", result="<A object whose repr() raised KeyError>"),
     Row("a numpy scalar is a number", "class F:\n    __module__ = 'numpy'\n    shape = ()\n    def item(self): return 3.0\n[F(), {'a': F()}]",
         result=[3.0, {"a": 3.0}]),
+    Row("a numpy scalar is a number, also as a key and if it is complex, whatever its repr", "class F:\n    __module__ = 'numpy'\n    shape = ()\n    def __init__(self, n): self.n = n\n"
+        "    def item(self): return self.n\n    def __repr__(self): return f'np.F({self.n})'\n[{F(1): F(1.5)}, F(1j)]", result=[{"1": 1.5}, "1j"]),
     Row("a numpy array is a repr", "class A:\n    __module__ = 'numpy'\n    shape = (2,)\n    def item(self): return 3.0\n    def __repr__(self): return 'array([1, 2])'\nA()",
         result="array([1, 2])"),
     Row("a class that claims to be numpy's and raises", "class F:\n    __module__ = 'numpy'\n    shape = ()\n    def item(self): raise KeyError\nF()",
