@@ -2,7 +2,7 @@
 
 Ubuntu keeps user namespaces from every program without a profile. Debian does not; here a shell has a profile that does.
 
-    BRIG_VM_SUITE=trixie BRIG_VM_TESTS=tests/systemd/test_apparmor.py ./dev test nightly
+    BRIG_VM_SUITE=trixie BRIG_VM_TESTS=tests/systemd/test_apparmor.py ./dev test nightly     # this alone; it is part of the guest debian13
 """
 import os
 import pathlib
