@@ -359,7 +359,7 @@ def test_a_bad_recipe_gives_one_line(rootfs, recipe, change, error):
 
 def test_a_recipe_that_is_not_there_is_named(rootfs):
     done = rootfs("build", "nothing")
-    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic, basic-debian12, data-science, data-science-debian12, data-science-wheels, network, network-debian12\n")
+    assert done.returncode == 1 and done.stderr.startswith("brig-rootfs: no recipe ") and done.stderr.endswith("; there are: basic-debian12, basic, data-science-debian12, data-science-wheels, data-science, network-debian12, network\n")
 
 
 @pytest.mark.nightly
