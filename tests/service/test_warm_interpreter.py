@@ -124,4 +124,4 @@ def test_the_source_is_read_as_a_file_is(talk, name):
 def test_the_collector_is_on_and_its_counts_are_those_of_a_beginning(talk):
     run = talk.run("import gc; print(gc.isenabled(), gc.get_threshold(), gc.get_count()[0] < 700, gc.get_count()[2] < 2, gc.get_debug(), gc.garbage)\n"
                    "class A: pass\nfor i in range(2000):\n    a = A(); a.a = a\nprint(gc.get_stats()[0]['collections'] > 1, gc.collect() >= 0)\n")
-    assert run.record["warm"] and run.stdout == "True (700, 10, 10) True True 0 []\nTrue True\n", run
+    assert run.record["warm"] and run.stdout == "True (2000, 10, 10) True True 0 []\nTrue True\n", run

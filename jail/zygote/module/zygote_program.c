@@ -7,6 +7,7 @@
 enum { STATUS_FLUSH = 120 }; /* the interpreter's exit status when it cannot flush stdout */
 
 extern PyInterpreterState *PyInterpreterState_Get(void) __attribute__((weak)); /* 3.9 */
+extern void PyErr_FormatUnraisable(const char *, ...) __attribute__((weak));   /* 3.13 */
 
 /* --- begin --- */
 
@@ -141,7 +142,9 @@ static bool flush_sys_stream(const char *name, bool tells)
 		return true;
 	Py_INCREF(stream);
 	done = PyObject_CallMethod(stream, "flush", NULL);
-	if (!done && tells)
+	if (!done && tells && PyErr_FormatUnraisable)
+		PyErr_FormatUnraisable("Exception ignored on flushing sys.%s", name);
+	else if (!done && tells)
 		PyErr_WriteUnraisable(stream);
 	PyErr_Clear();
 	Py_XDECREF(done);
