@@ -323,13 +323,13 @@ for path in "/a/../b", "/%2e%2e/b", "/\u00e9":
         assert f"GET {path.encode().decode('latin-1')} HTTP/1.1" in done.said[path], done.said
 
 
-def test_requests_sends_the_body_of_a_generator_over_https_without_proxy_variables(net):
-    """requests 2.28 (Debian 12) sends such a body to a proxy without CONNECT; the guide says what to do."""
+def test_requests_sends_the_body_of_a_generator_over_https_with_and_without_proxy_variables(net):
+    """requests 2.28 (Debian 12) sends such a body to a proxy without CONNECT; the guide says what to do there."""
     done = attack(net, """
 import requests
 session = requests.Session()
 session.trust_env = False
-told("control", lambda: (lambda r: f"{r.status_code} {r.text}")(requests.post("https://raw.example/whole", data=(part for part in (b"one", b"two")))))
+told("by proxy", lambda: requests.post("https://raw.example/whole", data=(part for part in (b"one", b"two"))).text)
 told("reply", lambda: session.post("https://raw.example/whole", data=(part for part in (b"one", b"two")), verify="/etc/ssl/certs/ca-certificates.crt").text)
 """, "raw.example")
-    assert done.said["reply"] == "hello world" and not done.said["control"].startswith("200"), done.said
+    assert done.said["reply"] == done.said["by proxy"] == "hello world", done.said
