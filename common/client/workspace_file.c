@@ -79,6 +79,8 @@ const char *workspace_file_left_out_text(uint64_t why)
 		[FILE_LEFT_room]       = "has no room in /workspace",
 		[FILE_LEFT_unwritable] = "cannot be written",
 		[FILE_LEFT_changed]    = "was changed while it was read",
+		[FILE_LEFT_missing]    = "is not there",
+		[FILE_LEFT_not_empty]  = "is a directory that is not empty",
 	};
 
 	return why < FILE_LEFT_COUNT && words[why] ? words[why] : "cannot be had";

@@ -17,6 +17,7 @@ const char *file_left_reason_name(enum file_left why)
 	static const char *const names[] = {
 		[FILE_LEFT_link] = "link", [FILE_LEFT_special] = "special", [FILE_LEFT_size] = "size", [FILE_LEFT_unreadable] = "unreadable",
 		[FILE_LEFT_deep] = "deep", [FILE_LEFT_room] = "room", [FILE_LEFT_unwritable] = "unwritable", [FILE_LEFT_changed] = "changed",
+		[FILE_LEFT_missing] = "missing", [FILE_LEFT_not_empty] = "not_empty",
 	};
 
 	return (unsigned)why < FILE_LEFT_COUNT ? names[why] : "unknown";
@@ -215,7 +216,7 @@ int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAM
 
 	if (file_stream_read(fd, entry, sizeof *entry) < 0)
 		return errno == EPIPE ? err_set(e, ERR_PROTOCOL, "files: they ended in the middle") : err_sys(e, "files");
-	if (entry->kind > FILE_FOLDER || entry->name_len > FILE_NAME_BYTES)
+	if (entry->kind >= FILE_KINDS || entry->name_len > FILE_NAME_BYTES)
 		return err_set(e, ERR_PROTOCOL, "files: a header makes no sense");
 	if (file_stream_read(fd, name, entry->name_len) < 0)
 		return err_sys(e, "files");
@@ -226,7 +227,7 @@ int file_stream_read_header(int fd, struct file_entry *entry, char name[FILE_NAM
 		strcpy(name, memchr(name, 0, entry->name_len) || file_pattern_normalize(name, plain) ? "" : plain);
 		return 0;
 	}
-	fault = entry->kind == FILE_END ? NULL : file_name_find_fault(name, entry->name_len);
+	fault = entry->kind == FILE_END || (entry->kind == FILE_STAT && !entry->name_len) ? NULL : file_name_find_fault(name, entry->name_len);
 	return fault ? err_set(e, ERR_BAD_SPEC, "files: the name \"%.80s\" %s", name, fault) : 0;
 }
 

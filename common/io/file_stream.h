@@ -20,17 +20,47 @@ enum file_kind {
 	FILE_LEFT,       /* to the client: a file that matches and is left out; the member bytes is an enum file_left, no bytes follow */
 	FILE_LIST,       /* sessions only. From the client: a pattern of files to list. To the client: a file; bytes is its size, none follow */
 	FILE_FOLDER,     /* an empty directory: among the files of the client, and to one that sent FILE_GET_FOLDERS; no bytes */
+	/*
+	 * Sessions only. STAT: from the client, among its patterns: a path, "" for /workspace; bytes is how many levels below it are
+	 * described, too. To the client: a struct file_status and the target of a link follow. RENAME and REMOVE: among the
+	 * files of the client. The path's new name follows; bytes is FILE_REMOVE_TREE or 0, none follow.
+	 */
+	FILE_STAT,
+	FILE_RENAME,
+	FILE_REMOVE,
+	FILE_KINDS,
 };
 
 enum { FILE_GET_FOLDERS = 1 }; /* the client knows FILE_FOLDER */
+enum { FILE_REMOVE_TREE = 1 }; /* a directory with all that is in it */
 
-enum file_left { FILE_LEFT_link, FILE_LEFT_special, FILE_LEFT_size, FILE_LEFT_unreadable, FILE_LEFT_deep, FILE_LEFT_room, FILE_LEFT_unwritable, FILE_LEFT_changed, FILE_LEFT_COUNT };
+enum file_left {
+	FILE_LEFT_link,
+	FILE_LEFT_special,
+	FILE_LEFT_size,
+	FILE_LEFT_unreadable,
+	FILE_LEFT_deep,
+	FILE_LEFT_room,
+	FILE_LEFT_unwritable,
+	FILE_LEFT_changed,
+	FILE_LEFT_missing,
+	FILE_LEFT_not_empty,
+	FILE_LEFT_COUNT,
+};
 
 /* In the byte order of the machine. */
 struct file_entry {
 	uint32_t kind, name_len;
 	uint64_t bytes;
 };
+
+/* What FILE_STAT has of a path, in the byte order of the machine. */
+struct file_status {
+	uint32_t mode, zero; /* st_mode */
+	uint64_t size;
+	int64_t  mtime_ns;
+};
+enum { FILE_TARGET_BYTES = 4096 };
 
 /* "link", "special", ... */
 const char *file_left_reason_name(enum file_left why);

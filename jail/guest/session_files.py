@@ -1,16 +1,17 @@
-# session_files.py - a session's files helper: copies files in and out; brig-protocol(7), FILES
+# session_files.py - a session's files helper: copies files in and out, and changes and describes what is there; brig-protocol(7), FILES
 #
 # It is a fork of the session server, with the rights that every program of the session has. Paths are opened one component after the other,
 # without following links, and in a way that cannot block.
-from posix import ftruncate, link, mkdir, open as open_at, readv, rename, scandir, stat as stat_of, unlink as unlink_at
+from posix import ftruncate, link, mkdir, open as open_at, readlink, readv, rename, rmdir, scandir, stat as stat_of, unlink as unlink_at
 
-END, REGULAR, EXECUTABLE, GET, LEFT, LIST, FOLDER = range(7)
+END, REGULAR, EXECUTABLE, GET, LEFT, LIST, FOLDER, STAT, RENAME, REMOVE = range(10)
 GET_FOLDERS = 1 # a pattern's length, from a client that knows FOLDER
-LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED = range(8)
+REMOVE_TREE = 1 # the length of REMOVE: a directory with all that is in it
+LINK, SPECIAL, SIZE, UNREADABLE, DEEP, ROOM, UNWRITABLE, CHANGED, MISSING, NOT_EMPTY = range(10)
 NAME_BYTES, FOLDERS_MAX, GETS_MAX, BLOCK_BYTES = 1024, 32, 64, 64 << 10
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_CLOEXEC = 0o200000, 0o400000, 0o4000, 0o400, 0o2000000
 O_WRONLY, O_TMPFILE = 1, 0o20200000
-ENOMEM, ENOSPC, EDQUOT = 12, 28, 122
+ENOENT, ENOMEM, EEXIST, ENOSPC, EROFS, ENAMETOOLONG, ENOTEMPTY, EDQUOT = 2, 12, 17, 28, 30, 36, 39, 122
 FORMAT, LINK_TYPE, FILE_TYPE, DIRECTORY_TYPE = 0o170000, 0o120000, 0o100000, 0o040000
 
 
@@ -58,7 +59,7 @@ def put_entry(fd, kind, name=b"", size=0):
 def next_entry(fd):
     head = read_exactly(fd, 16)
     kind, length, size = (int.from_bytes(head[at:to], sys.byteorder) for at, to in ((0, 4), (4, 8), (8, 16)))
-    if kind > FOLDER or length > NAME_BYTES:
+    if kind > REMOVE or length > NAME_BYTES:
         raise Ended
     return kind, read_exactly(fd, length), size
 
@@ -152,9 +153,7 @@ def put_file(fd, kind, name, size):
         skip(fd, left)
         return ROOM if error.errno in (ENOMEM, ENOSPC, EDQUOT) else UNWRITABLE
     finally:
-        for one in folder, file:
-            if one >= 0:
-                close(one)
+        close_those_open(folder, file)
 
 
 def put_folder(name):
@@ -166,18 +165,99 @@ def put_folder(name):
         return ROOM if error.errno in (ENOMEM, ENOSPC, EDQUOT) else UNWRITABLE
 
 
+def why_not(error, otherwise=UNWRITABLE):
+    """The reason that is reported of an OSError."""
+    return {ENOENT: MISSING, ENOTEMPTY: NOT_EMPTY, EEXIST: NOT_EMPTY, ENAMETOOLONG: DEEP, ENOMEM: ROOM, ENOSPC: ROOM, EDQUOT: ROOM}.get(error.errno, otherwise)
+
+
+def own_device():
+    """What is below /workspace and of another device is a mount: what --ro shows is the host's."""
+    return stat_of(WORKSPACE).st_dev
+
+
+def rename_one(name, to):
+    """As put_file(). A link at the end of either path is itself renamed or replaced; no other is followed."""
+    (*above, last), (*above_to, last_to) = name.split(b"/"), to.split(b"/")
+    source = target = -1
+    try:
+        source, target = open_folder(above, False), open_folder(above_to, False)
+        rename(last, last_to, src_dir_fd=source, dst_dir_fd=target)
+        drop_bytecode(target, last_to)
+        return None
+    except OSError as error:
+        return why_not(error)
+    finally:
+        close_those_open(source, target)
+
+
+def remove_one(name, is_tree):
+    """As put_file()."""
+    *above, last = name.split(b"/")
+    folder = -1
+    try:
+        folder = open_folder(above, False)
+        remove_entry(folder, last, own_device(), FOLDERS_MAX if is_tree else 0)
+        return None
+    except OSError as error:
+        return why_not(error)
+    finally:
+        close_those_open(folder)
+
+
+def remove_entry(folder, last, device, depth):
+    """depth: of how many levels of directories all is removed. What is mounted there is the host's, and stays."""
+    status = stat_of(last, dir_fd=folder, follow_symlinks=False)
+    if status.st_dev != device:
+        raise OSError(EROFS, "a mount")
+    if status.st_mode & FORMAT != DIRECTORY_TYPE:
+        return unlink_at(last, dir_fd=folder)
+    try:
+        rmdir(last, dir_fd=folder)
+    except OSError as error:
+        if not depth or error.errno not in (EEXIST, ENOTEMPTY):
+            raise
+        empty(folder, last, device, depth)
+        rmdir(last, dir_fd=folder)
+
+
+def empty(folder, last, device, depth):
+    if depth == 1:
+        raise OSError(ENAMETOOLONG, "too deep")
+    below = open_at(last, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder)
+    try:
+        with scandir(below) as entries:
+            names = [sys.modules["os"].fsencode(entry.name) for entry in entries]
+        for each in names:
+            try:
+                remove_entry(below, each, device, depth - 1)
+            except FileNotFoundError:
+                pass # a program removed it first
+    finally:
+        close(below)
+
+
+def close_those_open(*fds):
+    for fd in fds:
+        if fd >= 0:
+            close(fd)
+
+
 def take_files(fd):
-    """Returns the files that were left out, each with its reason."""
+    """Returns the files that were left out, each with its reason. What is changed is changed in the order in which it comes."""
     left = []
     while True:
         kind, name, size = next_entry(fd)
         if kind == END:
             return left
-        if kind not in (REGULAR, EXECUTABLE, FOLDER):
+        if kind not in (REGULAR, EXECUTABLE, FOLDER, RENAME, REMOVE) or kind == RENAME and size > NAME_BYTES:
             raise Ended
-        if not is_plain(name):
-            skip(fd, size)
+        to = read_exactly(fd, size) if kind == RENAME else name
+        if not is_plain(name) or not is_plain(to):
+            skip(fd, size if kind in (REGULAR, EXECUTABLE) else 0)
             left.append((name, UNWRITABLE))
+        elif kind in (RENAME, REMOVE):
+            if (why := rename_one(name, to) if kind == RENAME else remove_one(name, size == REMOVE_TREE)) is not None:
+                left.append((name, why))
         elif (why := put_folder(name) if kind == FOLDER else put_file(fd, kind, name, size)) is not None:
             left.append((name, why))
 
@@ -364,20 +444,78 @@ class Sender:
 
 def room_of(folder):
     """How many bytes and how many names /workspace has room for."""
-    from posix import fstatvfs
-    room = fstatvfs(folder)
+    from posix import statvfs
+    room = statvfs(folder) # a path or a descriptor
     return room.f_blocks * room.f_frsize, room.f_files
 
 
+class Describer:
+    """Sends what stat() has of a path, and of what is below it. Links are described, and not followed."""
+
+    def __init__(self, fd):
+        self.fd, self.device, self.names = fd, own_device(), room_of(WORKSPACE)[1]
+
+    def send(self, name, depth):
+        *above, last = name.split(b"/") if name else [b"."]
+        folder = -1
+        try:
+            if name and not is_plain(name):
+                raise OSError(ENOENT, "no plain path")
+            folder = open_folder(above, False)
+            if fstat(folder).st_dev != self.device: # below a mount
+                raise OSError(EROFS, "a mount")
+            self.send_one(folder, last, name, min(depth, FOLDERS_MAX))
+        except OSError as error:
+            put_entry(self.fd, LEFT, name, why_not(error, UNREADABLE))
+        finally:
+            close_those_open(folder)
+
+    def send_one(self, folder, last, name, depth):
+        status, target = stat_of(last, dir_fd=folder, follow_symlinks=False), b""
+        self.names -= 1
+        if self.names < 0: # as in Sender
+            raise Ended
+        if status.st_mode & FORMAT == LINK_TYPE:
+            target = sys.modules["os"].fsencode(readlink(last, dir_fd=folder))
+        numbers = (status.st_mode, 4), (0, 4), (status.st_size, 8), (status.st_mtime_ns, 8)
+        head = b"".join(number.to_bytes(size, sys.byteorder, signed=size == 8) for number, size in numbers)
+        put_entry(self.fd, STAT, name, len(head) + len(target))
+        write_all(self.fd, head + target)
+        if depth and status.st_mode & FORMAT == DIRECTORY_TYPE and status.st_dev == self.device:
+            self.send_below(folder, last, name + b"/" if name else b"", depth - 1)
+
+    def send_below(self, folder, last, prefix, depth):
+        try:
+            below = open_at(last, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, dir_fd=folder)
+        except OSError as error:
+            return put_entry(self.fd, LEFT, prefix[:-1], why_not(error, UNREADABLE))
+        try:
+            with scandir(below) as entries:
+                names = sorted(sys.modules["os"].fsencode(entry.name) for entry in entries)
+            for each in names:
+                if len(prefix + each) > NAME_BYTES:
+                    put_entry(self.fd, LEFT, (prefix + each)[:NAME_BYTES], DEEP)
+                    continue
+                try:
+                    self.send_one(below, each, prefix + each, depth)
+                except FileNotFoundError:
+                    pass # a program removed it
+        finally:
+            close(below)
+
+
 def take_patterns(fd):
-    """Returns them, and whether empty directories that match are sent, too."""
-    patterns, sends_folders = [], False
+    """Returns them, whether empty directories that match are sent, too, and the paths to describe, each with a depth."""
+    patterns, sends_folders, described = [], False, []
     while True:
         kind, name, size = next_entry(fd)
         if kind == END:
-            return patterns, sends_folders
-        if kind not in (GET, LIST) or len(patterns) == GETS_MAX:
+            return patterns, sends_folders, described
+        if kind not in (GET, LIST, STAT) or len(patterns) + len(described) == GETS_MAX:
             raise Ended
+        if kind == STAT:
+            described.append((name, size))
+            continue
         sends_folders |= kind == GET and size == GET_FOLDERS
         parts = plain_pattern(name)
         patterns.append((kind, parts) if parts else (kind, [b""])) # which matches nothing
@@ -387,9 +525,13 @@ def serve_files(fd):
     try_to_write(-1, b" ") # code needs memory when it is executed for the first time, and when this code matters there is none
     try:
         left = take_files(fd)
-        patterns, sends_folders = take_patterns(fd)
+        patterns, sends_folders, described = take_patterns(fd)
         for name, why in left:
             put_entry(fd, LEFT, name[:NAME_BYTES], why)
+        if described:
+            describer = Describer(fd)
+            for name, depth in described:
+                describer.send(name, depth)
         if patterns:
             Sender(fd, patterns, sends_folders).send()
         put_entry(fd, END)

@@ -21,9 +21,9 @@ int gate_handle_hello(struct connection *c, const struct protocol_request *reque
 	json_object_set_new(reply, "version", json_integer(PROTOCOL_VERSION));
 	json_object_set_new(reply, "brig", json_string(BRIG_VERSION));
 	json_object_set_new(reply, "features",
-			    json_pack("[ssssssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
+			    json_pack("[sssssssssssss]", "report", "files", "tools", "sessions", "network", "terminals",
 				      "denials", "programs", "written", "environment",
-				      "renew", "principals"));
+				      "renew", "principals", "paths"));
 	json_object_set_new(reply, "profiles", list_allowed_profiles(c));
 	json_object_set_new(reply, "quota", gate_quota_to_json(&c->access_rule->quota));
 	return GATE_ANSWERED;

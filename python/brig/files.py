@@ -16,12 +16,14 @@ from .errors import FilesFailed, ProtocolError
 Content = Union[str, bytes, "os.PathLike[str]"]
 T = TypeVar("T")
 _ENTRY = struct.Struct("=IIQ")
-_END, _FILE, _EXECUTABLE, _GET, _LEFT, _LIST, _FOLDER = range(7)
+_END, _FILE, _EXECUTABLE, _GET, _LEFT, _LIST, _FOLDER, _STAT, _RENAME, _REMOVE = range(10)
+_STATUS, _TARGET_MAX = struct.Struct("=IIQq"), 4096
 _GET_FOLDERS = 1 # of a pattern: empty directories that match are wanted, too
-_WHY = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed"]
+_WHY = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed", "missing", "not_empty"]
 _SENTENCES = {"room": "there is no room for it in /workspace; open the session with a larger one: workspace=", "unwritable": "it cannot be written there",
               "deep": "its name is too long, or has . or .. in it", "size": "it is larger than /workspace", "link": "a link is in its place",
-              "special": "something that is no regular file is in its place"}
+              "special": "something that is no regular file is in its place", "missing": "there is no such file or directory",
+              "not_empty": "it is a directory that is not empty"}
 NAME_MAX, DEPTH_MAX, CHUNK, PATTERNS_MAX = 1024, 32, 1 << 16, 64
 SMALL = 1 << 20             # bytes of a file that is read before its size is told
 ENTRIES_MAX = 100_000       # the most names and, below, bytes that a program can make this process keep
@@ -31,6 +33,18 @@ SECONDS_MAX = 300.0
 
 class _Malformed(Exception):
     """The other side has broken the protocol."""
+
+
+class Entry:
+    """What stat() has of a path in /workspace. type: file, directory, link or special; mode: its permissions; modified: seconds since 1970; target: of a link, which
+    is not followed."""
+
+    def __init__(self, name: str, mode: int, size: int, modified: float, target: Optional[str]) -> None:
+        self.name, self.mode, self.size, self.modified, self.target = name, mode & 0o7777, size, modified, target
+        self.type = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}.get(stat.S_IFMT(mode), "special")
+
+    def __repr__(self) -> str:
+        return f"<{self.type} {self.name!r}, {self.size} bytes>"
 
 
 class Found(Dict[str, T]):
@@ -317,6 +331,7 @@ class _Taken:
 
     def __init__(self, get: Sequence[bytes], listed: Sequence[bytes] = (), bytes_max: Optional[int] = None) -> None:
         self.files, self.sizes, self.is_whole = Files(), Found[int](), False
+        self.entries: List[Entry] = []
         self._get, self._listed, self._room, self._entries = _Wanted(get), _Wanted(listed), bytes_max, 0
         self.files._asked = self._get
 
@@ -327,10 +342,10 @@ class _Taken:
                 self.is_whole = True
                 return
             self._entries += 1
-            if kind not in (_FILE, _EXECUTABLE, _LEFT, _LIST, _FOLDER) or name_len > NAME_MAX:
+            if kind not in (_FILE, _EXECUTABLE, _LEFT, _LIST, _FOLDER, _STAT) or name_len > NAME_MAX:
                 raise _Malformed("a malformed header in the stream of files")
             raw = read(name_len)
-            fault = _name_fault(raw)
+            fault = "" if kind == _STAT and not raw else _name_fault(raw)
             if fault:
                 raise _Malformed(f"the name of a file {fault}: {raw[:80]!r}")
             self._take_entry(kind, raw, size, read)
@@ -352,6 +367,12 @@ class _Taken:
         elif kind == _FOLDER:
             if raw in self._get:
                 self.files.folders.append(name)
+        elif kind == _STAT:
+            if not _STATUS.size <= size <= _STATUS.size + _TARGET_MAX:
+                raise _Malformed("a malformed description of a file")
+            mode, _, length, modified = _STATUS.unpack(read(_STATUS.size))
+            target = os.fsdecode(read(size - _STATUS.size)) or None
+            self.entries.append(Entry(name or ".", mode, length, modified / 1e9, target))
         elif kind == _LIST:
             if raw in self._listed:
                 self.sizes[name] = size
@@ -490,12 +511,36 @@ class Mover(threading.Thread):
 
 # --- for a session ---
 
+def path_of(path: str, may_be_top: bool = False) -> bytes:
+    """As it lies below /workspace; b"" is /workspace itself."""
+    raw = os.fsencode(path)
+    plain = _plain(raw) if raw else b""
+    top = plain == b"**" and b"*" not in raw
+    fault = ("is empty" if not raw else "begins with a slash, and is not below /workspace" if raw[:1] == b"/" and plain == _plain(b"." + raw) else
+             "is too long" if len(plain) > NAME_MAX else "" if top and may_be_top else "is /workspace itself" if top else _name_fault(plain))
+    if fault:
+        raise ValueError(f"the path {path[:80]!r} {fault}; name it as it lies below /workspace, like \"out/a.csv\"")
+    return b"" if top else plain
+
+
+def made(path: str) -> Tuple[int, bytes, int, bytes]:
+    return _FOLDER, path_of(path), 0, b""
+
+
+def renamed(path: str, to: str) -> Tuple[int, bytes, int, bytes]:
+    return _RENAME, path_of(path), len(path_of(to)), path_of(to)
+
+
+def removed(path: str, tree: bool) -> Tuple[int, bytes, int, bytes]:
+    return _REMOVE, path_of(path), int(tree), b""
+
+
 class Transfer:
     """One request `files` of a session. If there are files to put, a thread of its own sends them, because each side may wait for the other."""
 
     def __init__(self, files: Optional[Mapping[str, Content]] = None, get: Sequence[str] = (), listed: Sequence[str] = (), most: int = BYTES_MAX,
-                 timeout: float = SECONDS_MAX) -> None:
-        self.asked = patterns_of(get)
+                 timeout: float = SECONDS_MAX, changes: Sequence[Tuple[int, bytes, int, bytes]] = (), described: Sequence[Tuple[bytes, int]] = ()) -> None:
+        self.asked, self.changes, self.described = patterns_of(get), changes, described
         asked, rows = [plain for _, plain in self.asked], [plain for _, plain in patterns_of(listed, "files")]
         self.patterns = [(_GET, each) for each in asked] + [(_LIST, each) for each in rows]
         self.taken = _Taken([_literal(each) for each in asked], [_literal(each) for each in rows], most)
@@ -564,12 +609,22 @@ class Transfer:
             more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
             raise FilesFailed(f"{name!r} was not put: {_SENTENCES.get(why, why)}{more}", left)
 
+    def check_changes(self, done: str) -> None:
+        """Raises FilesFailed if something was not done."""
+        for name, why in self.taken.files.left_out.items():
+            raise FilesFailed(f"{name!r} was not {done}: {_SENTENCES.get(why, why)}", self.taken.files.left_out)
+
     def _give(self) -> None:
         try:
             self.sources.give(self._put, self._send)
+            for kind, name, size, beside in self.changes:
+                self._put(kind, name, size)
+                self._send(beside)
             self._put(_END, b"", 0)
             for kind, pattern in self.patterns:
                 self._put(kind, pattern, _GET_FOLDERS if kind == _GET else 0)
+            for name, depth in self.described:
+                self._put(_STAT, name, depth)
             self._put(_END, b"", 0)
             self.is_given = True
         except (BrokenPipeError, ConnectionResetError):

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequ
 
 from .client import Awaited, Connection, Hosts, Reply, Shown, Sink, Text, Time, _check, _close_all, _sealed, entries_of, limits, milliseconds, open_shown, put_cell, shown, words_of
 from .errors import BrigError, ProtocolError, Refused, ServiceLost, ServiceUnavailable, SessionLost, SetupFailed
-from .files import BYTES_MAX, SECONDS_MAX, Content, Files, Found, Transfer
+from .files import BYTES_MAX, SECONDS_MAX, Content, Entry, Files, Found, Transfer, made, path_of, removed, renamed
 from .line import AsyncLine, Done, Line
 from .order import Order
 from .result import Result
@@ -267,6 +267,16 @@ class _Core:
         return (yield from self._move(Transfer(listed=patterns or ["*"], timeout=milliseconds(timeout) / 1000))).taken.sizes
 
 
+    def _change(self, done: str, *changes: Tuple[int, bytes, int, bytes]) -> Steps[None]:
+        (yield from self._move(Transfer(changes=changes))).check_changes(done)
+
+    def _describe(self, path: str, depth: int) -> Steps[List[Entry]]:
+        transfer = yield from self._move(Transfer(described=[(path_of(path, True), depth)]))
+        if not transfer.taken.entries:
+            transfer.check_changes("found")
+        return transfer.taken.entries
+
+
 def _is_over(awaited: Awaited) -> bool:
     return awaited.is_over
 
@@ -395,6 +405,26 @@ class Session(_Core):
         """The files in /workspace, {name: size}: all, or those that match."""
         return self._drive(self._files(patterns, timeout))
 
+    def stat(self, path: str) -> Entry:
+        """Describes a file or directory in /workspace. brig.FilesFailed: there is none."""
+        return self._drive(self._describe(path, 0))[0]
+
+    def entries(self, path: str = ".", depth: int = 1) -> List[Entry]:
+        """Describes what is in a directory, and with a depth of 2 or more in those in it."""
+        return self._drive(self._describe(path, depth))[1:]
+
+    def mkdir(self, path: str) -> None:
+        """Makes a directory, and those above it that are missing. It may exist."""
+        self._drive(self._change("made", made(path)))
+
+    def rename(self, path: str, to: str) -> None:
+        """Renames a file or directory; a file that is called so is replaced."""
+        self._drive(self._change("renamed", renamed(path, to)))
+
+    def remove(self, path: str, tree: bool = False) -> None:
+        """Removes a file or an empty directory; with tree, a directory and all that is in it."""
+        self._drive(self._change("removed", removed(path, tree)))
+
     def interrupt(self, context: Optional[str] = None) -> None:
         """Called from another thread: raises KeyboardInterrupt in the call of a context, or, without a name, in every call (SIGINT for commands)."""
         self._drive(self._interrupt(context))
@@ -485,6 +515,21 @@ class AsyncSession(_Core):
 
     async def files(self, *patterns: str, timeout: Time = SECONDS_MAX) -> Found[int]:
         return await self._drive(self._files(patterns, timeout))
+
+    async def stat(self, path: str) -> Entry:
+        return (await self._drive(self._describe(path, 0)))[0]
+
+    async def entries(self, path: str = ".", depth: int = 1) -> List[Entry]:
+        return (await self._drive(self._describe(path, depth)))[1:]
+
+    async def mkdir(self, path: str) -> None:
+        await self._drive(self._change("made", made(path)))
+
+    async def rename(self, path: str, to: str) -> None:
+        await self._drive(self._change("renamed", renamed(path, to)))
+
+    async def remove(self, path: str, tree: bool = False) -> None:
+        await self._drive(self._change("removed", removed(path, tree)))
 
     async def interrupt(self, context: Optional[str] = None) -> None:
         await self._drive(self._interrupt(context))

@@ -2,6 +2,7 @@
 import base64
 import os
 import re
+import stat
 import uuid
 
 import pytest
@@ -518,6 +519,48 @@ def test_no_link_and_no_special_file_is_followed_or_waited_for_and_no_name_leads
     assert found == {**{name.encode(): b"2" for name in REPLACED}, b"x\xff/y": b"3"}, found
     outside = session.value("import os; [open('/etc/passwd').read(4), os.path.exists('/tmp/x'), os.listdir('/workspace/target'), [n for n in os.listdir('/workspace') if n.startswith('.')]]")
     assert outside == ["root", False, [], []], outside
+
+
+@pytest.mark.row("J5")
+def test_no_path_that_is_renamed_removed_made_or_described_leads_out_or_over_a_link(session):
+    session.run("""import os
+os.symlink("/tmp", "out"); os.symlink("target", "in"); os.mkdir("target"); os.symlink("/etc/passwd", "passwd"); os.mkdir("full"); os.mkdir("/tmp/dir"); os.mkfifo("fifo")
+for name in "/tmp/kept", "/tmp/dir/kept", "target/kept", "full/f", "a": open(name, "w").write(name)
+os.symlink("/tmp/dir", "full/link")""")
+    for path in "out/kept", "in/kept", "../tmp/kept", "target/../../tmp/kept", "/tmp/kept", "passwd/x", "", ".", "..", "a//b", "a/" * 32 + "b", "nul\0", "x" * 256:
+        name = path.encode()
+        assert set(session.remove(path, tree=True).values()) == set(session.rename(path, "stolen").values()) == {"unwritable"}, path
+        assert set(session.rename("a", path).values()) == {"unwritable"}, path
+        assert path == "" or session.stat(path)[1].get(name) in ("missing", "unreadable"), path
+    assert session.remove("full") == {b"full": "not_empty"} and session.rename("none", "b") == session.remove("none") == {b"none": "missing"}
+    found, left = session.stat("passwd")
+    assert (stat.S_IFMT(found[b"passwd"][0]), found[b"passwd"][3], left) == (stat.S_IFLNK, b"/etc/passwd", {})
+    found, left = session.stat("", 2)
+    assert left == {} and set(found) == {b"", b"a", b"fifo", b"full", b"full/f", b"full/link", b"in", b"out", b"passwd", b"target", b"target/kept"} and found[b"a"][1] == 1, found
+    # what may be done: links themselves, a directory with a link in it, a new name
+    assert session.remove("passwd") == session.rename("in", "out") == session.remove("full", tree=True) == session.mkdir("new/deeper") == session.rename("a", "new/b") == {}
+    outside = session.value("[open('/etc/passwd').read(4), sorted(os.listdir('/tmp')), os.listdir('/tmp/dir'), sorted(os.listdir('/workspace')), os.readlink('out'), open('new/b').read()]")
+    assert outside == ["root", ["dir", "kept"], ["kept"], ["fifo", "new", "out", "target"], "target", "a"], outside
+
+
+@pytest.mark.row("J6")
+def test_a_tree_that_is_removed_while_links_take_its_place_is_all_that_is_removed(session):
+    """A directory becomes a link to another one while it is emptied; the other one keeps its files."""
+    session.run("""import os, threading
+os.mkdir("safe"); open("safe/kept", "w").close(); os.symlink("/workspace/safe", "link")
+def swap():
+    while True:
+        try:
+            os.makedirs("tree/inner", exist_ok=True); open("tree/inner/f", "w").close()
+            os.rename("tree/inner", "aside"); os.rename("link", "tree/inner"); os.rename("tree/inner", "link"); os.rename("aside", "tree/inner")
+        except OSError:
+            if not os.path.lexists("link"): os.symlink("/workspace/safe", "link")
+            if os.path.isdir("aside"): os.system("rm -rf aside")
+threading.Thread(target=swap, daemon=True).start()""")
+    for _ in range(30):
+        session.remove("tree", tree=True)
+        session.stat("", 32)
+    assert session.value("os.listdir('safe')") == ["kept"]
 
 
 SWAPS = """

@@ -184,6 +184,29 @@ def test_a_flood_is_ended_and_the_session_goes_on(session):
 
 # --- commands ---
 
+def test_what_is_in_the_workspace_is_described_made_renamed_and_removed(session):
+    session.mkdir("a/b")
+    session.put({"a/f": "text"})
+    session.run("import os; os.symlink('f', 'a/l'); os.chmod('a/f', 0o640); os.utime('a/f', (5, 7.5))")
+    found = session.stat("/workspace/a/f")
+    assert (found.name, found.type, found.mode, found.size, found.modified, found.target) == ("a/f", "file", 0o640, 4, 7.5, None)
+    assert [(each.name, each.type, each.target) for each in session.entries("a")] == [("a/b", "directory", None), ("a/f", "file", None), ("a/l", "link", "f")]
+    session.rename("a", "c")
+    assert [each.name for each in session.entries()] == ["c"] and session.stat(".").type == "directory"
+    assert [each.name for each in session.entries(depth=2)] == ["c", "c/b", "c/f", "c/l"]
+    for wrong, why in (lambda: session.remove("c"), "'c' was not removed: it is a directory that is not empty"), (lambda: session.stat("a"), "'a' was not found: there is no such file"), \
+            (lambda: session.rename("c", "c/b/d"), "'c' was not renamed: it cannot be written"):
+        with pytest.raises(brig.FilesFailed, match=why):
+            wrong()
+    for wrong in "..", "/etc", "", "c/../c":
+        with pytest.raises(ValueError, match="^the path"):
+            session.remove(wrong, tree=True)
+    with pytest.raises(ValueError, match="is /workspace itself"):
+        session.remove("/workspace", tree=True)
+    session.remove("c", tree=True)
+    assert session.entries() == []
+
+
 def test_the_end_of_a_session_is_moved(session, where):
     session.renew(7200)
     assert 7200 <= session.lifetime < 7200 + host.HANG

@@ -78,7 +78,7 @@ def call(stdout=b"", report=None, raw=None, **record):
 
 # --- words ---
 
-COMMANDS = "open run exec put get files interrupt close list".split()
+COMMANDS = "open run exec put get files stat mkdir mv rm interrupt renew close list".split()
 
 
 def test_help_lists_the_commands_and_each_has_its_own():

@@ -68,6 +68,22 @@ def test_a_session_is_called_by_its_name_or_its_id(session):
     assert session.value(rows[0]["session"], "1") == session.value("work", "1") == session.value(session.opened[1], "1") == "1\n"
 
 
+def test_stat_mkdir_mv_and_rm_do_what_their_names_are_in_a_shell(session):
+    session.open("work")
+    assert session("mkdir", "work", "a/b", "/workspace/c").stderr == "" and session.value("work", "open('a/f', 'w').write('text')") == "4\n"
+    done = session("stat", "work", "--json", "a/f", "./c/", "none")
+    rows = json.loads(done.stdout)
+    assert [(row["name"], row["type"], row["bytes"], row["target"]) for row in rows][:1] == [("a/f", "file", 4, None)] and [row["name"] for row in rows] == ["a/f", "c"], rows
+    assert done.returncode == 74 and done.stderr == "brig: not found: none: there is no such file or directory\n", done
+    assert session("stat", "work", ".").stdout.splitlines()[1].split()[::5] == ["directory", "."]
+    assert session("mv", "work", "a/f", "c/g").returncode == 0 and session("rm", "work", "a/b").returncode == 0
+    assert session("rm", "work", "c").stderr == "brig: not removed: c: it is a directory that is not empty; rm --recursive removes one with all that is in it\n"
+    assert session("rm", "-r", "work", "a", "c").returncode == 0 and session.value("work", "import os; os.listdir()") == "[]\n"
+    for words, why in (("rm", "work", "."), "is /workspace itself"), (("rm", "-r", "work", "../x"), "has . or .. in it"), (("mv", "work", "a"), "write two paths"), (("stat", "work", "/etc/passwd"), "begins with a slash"):
+        done = session(*words)
+        assert done.returncode == 2 and why in done.stderr, done
+
+
 def test_renew_moves_the_end_of_a_session_and_refuses_what_is_no_time_for_it(session):
     session.open("work")
     done = session("renew", "work", "2m")

@@ -7,8 +7,8 @@ import struct
 
 from support import client, host
 
-END, FILE, EXECUTABLE, GET, LEFT, LIST = range(6)
-REASONS = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed"]
+END, FILE, EXECUTABLE, GET, LEFT, LIST, FOLDER, STAT, RENAME, REMOVE = range(10)
+REASONS = ["link", "special", "size", "unreadable", "deep", "room", "unwritable", "changed", "missing", "not_empty"]
 SHORT = {"wall_ms": 20000} # more than any call of these tests needs
 
 
@@ -93,6 +93,31 @@ class Session:
     def put(self, files):
         return self.get(put=files)[1]
 
+    def mkdir(self, path):
+        return self.change((FOLDER, path, 0, b""))
+
+    def rename(self, path, to):
+        return self.change((RENAME, path, len(as_bytes(to)), as_bytes(to)))
+
+    def remove(self, path, tree=False):
+        return self.change((REMOVE, path, int(tree), b""))
+
+    def change(self, *entries):
+        """{name: why} of what could not be done."""
+        with self.files() as moved:
+            for entry in entries:
+                moved.say(*entry)
+            return moved.exchange({}, [])[1]
+
+    def stat(self, path, depth=0):
+        """({name: (mode, size, mtime in ns, target)}, {name: why})"""
+        with self.files() as moved:
+            moved.say(END)
+            moved.say(STAT, path, depth)
+            moved.say(END)
+            found, left = moved.take()
+            return {name: (*struct.unpack("=I4xQq", data[:24]), data[24:]) for name, data in found.items()}, left
+
     def list(self, pattern="*"):
         """{name: size}"""
         with self.files() as moved:
@@ -137,6 +162,9 @@ class Files:
 
     def exchange(self, put, patterns):
         self.ask(put, patterns)
+        return self.take()
+
+    def take(self):
         found, left = {}, {}
         while True:
             kind, name, size = self.next()

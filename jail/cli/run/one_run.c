@@ -76,7 +76,7 @@ static int one_run_parse_options(struct request *r, const struct option_row *row
 /* left: the number of words after the options and the session. */
 static int one_run_check_args(const struct request *r, int left, const struct one_run_way *way, struct err *e)
 {
-	bool        has_program = r->code || r->module, moves_files = r->by & (BY_PUT | BY_GET | BY_FILES);
+	bool        has_program = r->code || r->module, moves_files = r->by & (BY_PUT | BY_GET | BY_FILES | ON_PATHS);
 	const char *fault       = NULL;
 
 	if (r->by == BY_OPEN)

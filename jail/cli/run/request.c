@@ -86,6 +86,8 @@ static const struct {
 	{ RUNS, OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else") },
 	{ BY_CHECK, OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON") },
 	{ BY_OPEN, OPTION_SWITCH("json", 0, AT(json), "Print the answer as JSON") },
+	{ BY_REMOVE, OPTION_SWITCH("recursive", 'r', AT(recursive), "Remove directories with all that is in them") },
+	{ BY_STAT, OPTION_SWITCH("json", 0, AT(json), "Print a list as JSON") },
 	{ BY_GET | BY_FILES, OPTION_SWITCH("json", 0, AT(json), "Print a list of the files as JSON") },
 	{ BY_GET, { { "max", FIELD_SIZE, AT(max_bytes), 0, 1024 * GIB, 0, "Copy at most so much in all; default 1G", NULL, NULL }, 0, NULL, NULL, false } },
 	{ RUNS, OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output") },
@@ -95,7 +97,7 @@ static const struct {
 	{ BY_CHECK, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running") },
 	{ BY_RUN | BY_EXEC, OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it") },
 	{ RUNS, OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself") },
-	{ BY_PUT | BY_GET, OPTION_SWITCH("quiet", 'q', AT(quiet), "Do not name what was left out; the exit status tells") },
+	{ BY_PUT | BY_GET | ON_PATHS, OPTION_SWITCH("quiet", 'q', AT(quiet), "Do not name what was left out; the exit status tells") },
 	{ STARTS, OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run") },
 };
 #undef LIMIT

@@ -26,8 +26,13 @@ enum request_by {
 	BY_GET     = 128,
 	BY_FILES   = 256,
 	BY_SHELL   = 512, /* brig shell */
-	BY_ANY     = 1023,
-	IN_SESSION = BY_OPEN | BY_CALL | BY_COMMAND | BY_PUT | BY_GET | BY_FILES,
+	BY_STAT    = 1024, /* brig session stat, mkdir, mv, rm */
+	BY_MKDIR   = 2048,
+	BY_MOVE    = 4096,
+	BY_REMOVE  = 8192,
+	BY_ANY     = 16383,
+	ON_PATHS   = BY_STAT | BY_MKDIR | BY_MOVE | BY_REMOVE,
+	IN_SESSION = BY_OPEN | BY_CALL | BY_COMMAND | BY_PUT | BY_GET | BY_FILES | ON_PATHS,
 };
 
 struct request {
@@ -43,6 +48,7 @@ struct request {
 	const char   *shown[PROTOCOL_RO_MAX + 1]; /* --ro */
 	const char   *put[FILES_ASKED_MAX + 1], *get[FILES_ASKED_MAX + 1], *out; /* --put, --get, --out */
 	const char   *list;       /* a pattern of files to list; NULL: none are listed */
+	const char   *path[FILES_ASKED_MAX + 1]; /* of ON_PATHS, as they were written */
 	const char   *allow_missing[3];
 	const char   *network[PROTOCOL_NETWORK_MAX + 1]; /* --net */
 	const char   *code, *module; /* -c and -m */
@@ -56,7 +62,7 @@ struct request {
 	uint64_t      max_bytes;  /* the most that brig session get copies */
 	bool          stdin_unnamed; /* stdin_path is there without an option */
 	bool          half_read;     /* and is a file that was read up to its middle: most often by a loop, `while read -r name; do brig run ...; done <list` */
-	bool          json, verbose, quiet, cold, private, why, detach, terminal, start, hidden;
+	bool          json, verbose, quiet, cold, private, why, detach, terminal, start, hidden, recursive;
 	enum run_mode mode;       /* of a program */
 
 	/* made from it */

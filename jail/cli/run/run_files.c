@@ -286,7 +286,7 @@ struct taker {
 	bool                  found[FILE_GETS_MAX + 1]; /* of each pattern; --out is the last one */
 };
 
-static json_t *name_to_json(const char *name)
+json_t *run_files_name_to_json(const char *name)
 {
 	size_t  len;
 	char   *text = text_as_utf8(name, strlen(name), &len);
@@ -299,7 +299,7 @@ static json_t *name_to_json(const char *name)
 static void add_file_row(struct taker *t, const char *name, json_t *bytes, const char *saved, const char *left_out)
 {
 	if (json_array_size(t->rows) < ROWS_MAX)
-		json_array_append_new(t->rows, json_pack("{so so so ss?}", "name", name_to_json(name), "bytes", bytes, "saved", saved ? name_to_json(saved) : json_null(),
+		json_array_append_new(t->rows, json_pack("{so so so ss?}", "name", run_files_name_to_json(name), "bytes", bytes, "saved", saved ? run_files_name_to_json(saved) : json_null(),
 							 "left_out", left_out));
 	else
 		json_decref(bytes);
@@ -419,7 +419,7 @@ static void add_hidden_row(struct taker *t, const char *name, size_t n)
 	const char *why  = json_string_value(json_object_get(last, "left_out"));
 
 	snprintf(upto, sizeof upto, "%.*s", (int)n, name);
-	its = name_to_json(upto);
+	its = run_files_name_to_json(upto);
 	if (!why || strcmp(why, "hidden") != 0 || !json_equal(json_object_get(last, "name"), its))
 		add_file_row(t, upto, json_null(), NULL, "hidden");
 	json_decref(its);
@@ -490,7 +490,7 @@ static void add_missing_rows(struct taker *t)
 static bool mark_row_changed(struct taker *t, const char *name)
 {
 	size_t  n    = json_array_size(t->rows);
-	json_t *last = n ? json_array_get(t->rows, n - 1) : NULL, *its = name_to_json(name);
+	json_t *last = n ? json_array_get(t->rows, n - 1) : NULL, *its = run_files_name_to_json(name);
 	bool    is_same = last && json_equal(json_object_get(last, "name"), its);
 
 	json_decref(its);
@@ -651,6 +651,8 @@ static const char *left_out_text(const char *left_out)
 		{ "room", "there is no room for it in /workspace" },
 		{ "unwritable", "it cannot be written" },
 		{ "changed", "it changed while it was read, and what was missing became NUL bytes" },
+		{ "missing", "there is no such file or directory" },
+		{ "not_empty", "it is a directory that is not empty; rm --recursive removes one with all that is in it" },
 		{ "max", "it would be more than --max" },
 		{ "hidden", "its name begins with a dot, and other programs may obey it; name it, or add --hidden" },
 		{ "cut", "it did not come as a whole: what moves files ended first, as when memory is used up" },

@@ -35,5 +35,8 @@ json_t      *run_files_finish(struct run_files *f);
  */
 json_t      *run_files_exchange(const struct request *r, int sock, int *sent);
 
+/* A name as the program wrote it, in which what is not UTF-8 is replaced. */
+json_t      *run_files_name_to_json(const char *name);
+
 /* Says on stderr which files were left out; done: "saved" or "put", for the message. True when one was. */
 bool         run_files_print_left_out(const json_t *rows, const char *done, bool is_quiet);

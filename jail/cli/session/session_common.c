@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include "session_common.h"
 
+#include "ascii.h"
+#include "ask.h"
 #include "privilege.h"
+#include "text.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +21,16 @@ int session_parse_options(const struct option_row *rows, int argc, char **argv, 
 		return before;
 	behind = options_parse(rows, argc - before - 1, argv + before + 1, into, e);
 	return behind < 0 ? behind : before + 1 + behind;
+}
+
+void session_print_file_name(const json_t *name)
+{
+	const char *text = json_string_value(name);
+
+	if (text && text_is_plain(text) && *text != '"')
+		fputs(text, stdout);
+	else
+		json_dump_ascii(name, JSON_ENCODE_ANY, ask_write_bytes, stdout);
 }
 
 void session_print_started(const struct brigd *s)

@@ -1,14 +1,12 @@
 /* session_files_cmd.c - brig session put, get and files: a session's /workspace and the files of its user */
 #include "session_common.h"
 
-#include "ascii.h"
 #include "ask.h"
 #include "command.h"
 #include "datagram.h"
 #include "fd.h"
 #include "one_run.h"
 #include "run_files.h"
-#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,18 +61,6 @@ static json_t *sort_rows(const json_t *rows)
 	return list;
 }
 
-/* Prints the name unchanged, or in quotes with escapes if a terminal would not show it. */
-static void print_file_name(const json_t *name)
-{
-	const char *text = json_string_value(name);
-
-	if (text_is_plain(text) && *text != '"')
-		fputs(text, stdout);
-	else
-		json_dump_ascii(name, JSON_ENCODE_ANY, ask_write_bytes, stdout);
-	putchar('\n');
-}
-
 static void print_row(const json_t *row)
 {
 	const char *left_out = json_string_value(json_object_get(row, "left_out"));
@@ -83,7 +69,8 @@ static void print_row(const json_t *row)
 		printf("%12s ", left_out);
 	else
 		printf("%12" JSON_INTEGER_FORMAT " ", ask_reply_integer(row, "bytes"));
-	print_file_name(json_object_get(row, "name"));
+	session_print_file_name(json_object_get(row, "name"));
+	putchar('\n');
 }
 
 static int print_list(const struct request *r, json_t *rows)
