@@ -241,7 +241,7 @@ static const char *python_name_of_package(const char *package)
 {
 	if (strcmp(package, "python3") == 0)
 		return "python";
-	if (!begins_with(package, "python3-") || strstr(package, "-lib"))
+	if (!begins_with(package, "python3-") || strstr(package, "-lib") || strstr(package, "-dev"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (strcmp(package + 8, parts[i]) == 0)

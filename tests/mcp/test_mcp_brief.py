@@ -156,9 +156,9 @@ def test_who_wants_a_network_is_told_that_there_is_none(shared, code):
 
 
 @pytest.mark.parametrize("code, words", [
-    ("raise ImportError(\"Missing optional dependency 'tabulate'. Use pip or conda to install tabulate.\")", "tabulate is not installed here, and nothing can be installed from inside."),
-    ("raise ImportError('lxml not found, please install it')", "lxml is not installed here, and nothing can be installed from inside."),
-    ("raise AttributeError(\"The '.style' accessor requires jinja2\")", "jinja2 is not installed here, and nothing can be installed from inside."),
+    ("raise ImportError(\"Missing optional dependency 'tabulate'. Use pip or conda to install tabulate.\")", "tabulate is in profile data-science: call again"),
+    ("raise ImportError('lxml not found, please install it')", "lxml is in profile data-science: call again"),
+    ("raise AttributeError(\"The '.style' accessor requires jinja2\")", "jinja2 is in profile data-science: call again"),
     ("raise ValueError('Image export using the \"kaleido\" engine requires the kaleido\\npackage, which can be installed using pip:')", "kaleido is not installed here"),
     ("from IPython.display import display", "display() and figures need no import here"),
     ("import subprocess; subprocess.run(['pip', 'install', 'x'])", "Nothing can be installed from inside"),

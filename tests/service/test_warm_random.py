@@ -18,7 +18,6 @@ DIFFERENT = {
     "a key of ssl": "import ssl; c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); print(ssl.RAND_bytes(8), ssl.RAND_status())",
     "names of shared memory": "from multiprocessing import shared_memory as s; m = s.SharedMemory(create=True, size=1); print(m.name); m.close(); m.unlink()",
     "a key of multiprocessing": "import multiprocessing as m; print(bytes(m.current_process().authkey))",
-    "a salt": "import crypt; print(crypt.mksalt())",
     "random of a child": "import os, random\nif os.fork() == 0: print(random.random(), flush=True); os._exit(0)\nos.wait()\n",
     "sqlite": "import sqlite3; print(sqlite3.connect(':memory:').execute('select hex(randomblob(16))').fetchall())",
 }
@@ -50,7 +49,7 @@ def test_nothing_of_numpys_that_should_be_random_is_shared_by_runs(sciences, nam
 
 def test_nothing_is_shared_by_runs_of_a_zygote_that_has_imported_it_all(built):
     """What a module draws when it is imported it has drawn once for all forks."""
-    names = ["crypt", "multiprocessing", "multiprocessing.shared_memory", "random", "secrets", "sqlite3", "ssl", "tempfile", "uuid"]
+    names = ["multiprocessing", "multiprocessing.shared_memory", "random", "secrets", "sqlite3", "ssl", "tempfile", "uuid"]
     scratch, profiles = warm.scratch_profiles("basic", preload=names)
     with scratch, daemons.Daemon(PROFILES, env={"BRIG_PRESETS": str(profiles)}) as one, one.connect() as talk:
         warm.wait(talk)
