@@ -322,7 +322,7 @@ def talk(where, sent, *, close=True):
     (b"", "ended in the middle"),
     (b"\0" * 7, "ended in the middle"),
     (entry(FILE, b"a", 10) + b"short", "a: "),
-    (entry(9, b"a"), "a header makes no sense"),
+    (entry(99, b"a"), "a header makes no sense"),
     (struct.pack("=IIQ", FILE, 1 << 31, 0), "a header makes no sense"),
     (entry(GET, b"a"), "only files come before the first end"),
     (entry(LEFT, b"a"), "only files come before the first end"),
