@@ -21,6 +21,7 @@ int api_open(struct api *ret, const struct api_settings *settings, struct err *e
 	TAILQ_INIT(&ret->waiting);
 	TAILQ_INIT(&ret->under_way);
 	TAILQ_INIT(&ret->sessions);
+	TAILQ_INIT(&ret->closing);
 	ret->pump = (struct loop_timer){ .due = api_runs_pump, .owner = ret };
 	ret->late = (struct loop_timer){ .due = api_runs_pump, .owner = ret };
 	raise_descriptors();
@@ -42,6 +43,8 @@ void api_close(struct api *a)
 		s->uses = 0;
 		api_session_close(s);
 	}
+	while ((s = TAILQ_FIRST(&a->closing)))
+		api_session_forget(s);
 	loop_timer_clear(&a->loop, &a->pump);
 	loop_timer_clear(&a->loop, &a->late);
 	brigd_link_destroy(a->link);

@@ -27,7 +27,7 @@ struct api {
 	struct api_run_list        waiting, under_way; /* runs; the oldest first */
 	size_t                     n_waiting, n_under_way;
 	struct loop_timer          pump, late;         /* start runs that wait; refuse those that waited too long */
-	TAILQ_HEAD(, api_session)  sessions;
+	TAILQ_HEAD(, api_session)  sessions, closing;  /* closing: before brigd had opened them */
 	struct submissions        *submissions;        /* of Judge0 */
 	struct api_metrics         metrics;
 	bool                       drains; /* nothing new begins */

@@ -111,6 +111,11 @@ void api_run_abandon(struct api_run *r)
 	}
 }
 
+const struct run_outcome *api_run_refusal(const struct api_run *r)
+{
+	return !r->is_under_way && r->outcome.fault != FAULT_NONE ? &r->outcome : NULL;
+}
+
 bool api_run_is_under_way(const struct api_run *r)
 {
 	return r->is_under_way;
@@ -233,6 +238,7 @@ static int api_run_add_files(struct api_run *r, struct err *e)
 	}
 	r->fd[r->fds++]   = pair[1];
 	r->client.is_once = true;
+	r->fetched.asked  = p->fetch;
 	r->has_files      = p->fetch != NULL; /* the end of the others does not matter: brigd refuses the run then */
 	json_object_set_new(r->message, "files", json_true());
 	return transfer_open(&r->transfer, &r->api->loop, pair[0], out, len, &events_of_api_files, r, e);
@@ -384,7 +390,8 @@ static void api_run_on_explained(void *owner, const json_t *reply, const struct 
 	if (!reply)
 		api_run_fail(r, FAULT_BRIG, why->kind == ERR_BAD_SPEC ? "profile" : "unavailable", why->text);
 	else if (api_run_send(r, reply, &e) < 0)
-		api_run_fail(r, FAULT_BRIG, "unavailable", e.text);
+		api_run_fail(r, e.kind == ERR_BAD_SPEC ? FAULT_REQUEST : FAULT_BRIG,
+			     e.kind == ERR_BAD_SPEC ? "bad_field" : "unavailable", e.text);
 }
 
 static void api_run_on_hello(void *owner, const json_t *reply, const struct err *why)

@@ -15,6 +15,8 @@ typedef void api_run_ended(void *owner, struct run_outcome *o);
 struct api_run *api_run_start(struct api *a, struct api_token *t, enum interface by, struct program *p,
 			      struct api_session *session, api_run_ended *ended, void *owner);
 void            api_run_abandon(struct api_run *r);
+/* The fault for which it was refused at once; NULL: it waits, or runs. */
+const struct run_outcome *api_run_refusal(const struct api_run *r);
 bool            api_run_is_under_way(const struct api_run *r); /* else it waits */
 
 /* For api.c. */

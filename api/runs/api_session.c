@@ -43,6 +43,19 @@ void api_session_leave(struct api_session *s)
 		api_session_free(s);
 }
 
+void api_session_forget(struct api_session *s)
+{
+	TAILQ_REMOVE(&s->api->closing, s, link);
+	s->is_closing = false;
+	run_client_close(&s->client);
+	api_session_leave(s);
+}
+
+static void api_session_send_close(struct api_session *s)
+{
+	run_client_send(&s->client, json_pack("{ss ss}", "op", "close", "session", s->id));
+}
+
 /* --- messages of brigd --- */
 
 static void api_session_on_opened(void *owner, const json_t *event)
@@ -50,8 +63,20 @@ static void api_session_on_opened(void *owner, const json_t *event)
 	struct api_session *s = owner;
 
 	snprintf(s->id, sizeof s->id, "%s", json_string_value(json_object_get(event, "run")));
+	if (s->is_closing) {
+		api_session_send_close(s);
+		return;
+	}
 	s->state = API_SESSION_OPEN;
 	loop_timer_set(&s->api->loop, &s->api->pump, 0);
+}
+
+static void api_session_end(struct api_session *s)
+{
+	if (s->is_closing)
+		api_session_forget(s);
+	else
+		api_session_set_over(s);
 }
 
 static void api_session_on_ended(void *owner, const json_t *event)
@@ -60,7 +85,7 @@ static void api_session_on_ended(void *owner, const json_t *event)
 	const char         *why = json_string_value(json_object_get(json_object_get(event, "record"), "session_end"));
 
 	run_outcome_fail(&s->failure, FAULT_BRIG, "session_ended", "the session has ended: %.300s", why ? why : "");
-	api_session_set_over(s);
+	api_session_end(s);
 }
 
 static void api_session_on_refused(void *owner, const json_t *answer)
@@ -68,7 +93,7 @@ static void api_session_on_refused(void *owner, const json_t *answer)
 	struct api_session *s = owner;
 
 	run_outcome_set_denial(&s->failure, json_object_get(answer, "error"));
-	api_session_set_over(s);
+	api_session_end(s);
 }
 
 static void api_session_on_lost(void *owner, const struct err *why)
@@ -76,7 +101,7 @@ static void api_session_on_lost(void *owner, const struct err *why)
 	struct api_session *s = owner;
 
 	run_outcome_fail(&s->failure, FAULT_BRIG, "lost", "%s", why ? why->text : "brigd has closed the connection");
-	api_session_set_over(s);
+	api_session_end(s);
 }
 
 static const struct run_events events_of_session = {
@@ -143,10 +168,19 @@ struct api_session *api_session_open(struct api *a, struct api_token *t, const c
 
 void api_session_close(struct api_session *s)
 {
+	if (s->state == API_SESSION_OVER)
+		return;
 	run_outcome_fail(&s->failure, FAULT_BRIG, "session_ended", "the session was closed");
-	if (s->state == API_SESSION_OPEN)
-		run_client_send(&s->client, json_pack("{ss ss}", "op", "close", "session", s->id));
-	else if (s->state == API_SESSION_OPENS)
-		run_client_interrupt_or_cancel(&s->client, "cancelled");
-	api_session_set_over(s);
+	if (s->state == API_SESSION_OPEN) {
+		api_session_send_close(s);
+		api_session_set_over(s);
+		return;
+	}
+	s->state      = API_SESSION_OVER;
+	s->is_closing = true;
+	s->uses++;
+	TAILQ_REMOVE(&s->api->sessions, s, link);
+	TAILQ_INSERT_TAIL(&s->api->closing, s, link);
+	run_client_interrupt_or_cancel(&s->client, "cancelled");
+	loop_timer_set(&s->api->loop, &s->api->pump, 0);
 }

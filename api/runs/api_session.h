@@ -25,6 +25,8 @@ struct api_session {
 	struct run_outcome       failure; /* why it is over; its fault is set */
 	size_t                   uses;
 	bool                     is_busy; /* a run is under way in it */
+	bool                     is_closing; /* it was closed while it opened: brigd is told when it is open */
+	bool                     has_answered; /* a run in it had a result, which its client knows */
 };
 
 /* Opens one; the caller uses it. NULL with the fault of o: it cannot be. */
@@ -37,3 +39,4 @@ void api_session_use(struct api_session *s);
 void api_session_leave(struct api_session *s); /* may free it */
 /* Everything in it ends. It may be in use; its runs then fail. */
 void api_session_close(struct api_session *s);
+void api_session_forget(struct api_session *s); /* for api.c: one that is closing */

@@ -33,11 +33,28 @@ static void fetched_close_file(struct fetched_files *f)
 	f->room  = f->len = 0;
 }
 
+/* A path that was asked for, or one below it: a program can write into this stream what it likes. */
+static bool fetched_is_asked(const struct fetched_files *f, const char *name)
+{
+	size_t  i;
+	json_t *path;
+
+	json_array_foreach(f->asked, i, path) {
+		size_t n = json_string_length(path);
+
+		if (strncmp(name, json_string_value(path), n) == 0 && (!name[n] || name[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
 static bool fetched_on_entry(void *owner, const struct file_entry *entry, const char *name)
 {
 	struct fetched_files *f = owner;
 
 	fetched_close_file(f);
+	if (++f->entries > FETCHED_ENTRIES_MAX)
+		return false;
 	if (!f->files)
 		f->files = json_object();
 	snprintf(f->name, sizeof f->name, "%s", name);
@@ -47,6 +64,8 @@ static bool fetched_on_entry(void *owner, const struct file_entry *entry, const 
 		return true;
 	}
 	if (entry->kind != FILE_REGULAR && entry->kind != FILE_EXECUTABLE)
+		return true;
+	if (!fetched_is_asked(f, name))
 		return true;
 	if (entry->bytes > FETCHED_BYTES_MAX - f->sum) {
 		text_make_plain(f->name);

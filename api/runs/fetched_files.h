@@ -6,10 +6,13 @@
 
 #include <jansson.h>
 
+enum { FETCHED_ENTRIES_MAX = 4096 };
 #define FETCHED_BYTES_MAX (32 * MIB) /* of all files together */
 
 /* Zero it before the first use. */
 struct fetched_files {
+	const json_t *asked; /* paths; nothing else is taken; borrowed */
+	size_t  entries;
 	json_t *files;   /* owned */
 	json_t *left;    /* texts: what was left out, and why; owned */
 	char   *bytes;   /* of the file that is being read */

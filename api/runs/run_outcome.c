@@ -37,6 +37,12 @@ void run_outcome_fail(struct run_outcome *o, enum run_fault fault, const char *c
 	text_make_plain(o->text);
 }
 
+void run_outcome_copy_fault(struct run_outcome *o, const struct run_outcome *from)
+{
+	run_outcome_fail(o, from->fault, from->code, "%s", from->text);
+	o->retry_after_ms = from->retry_after_ms;
+}
+
 void run_outcome_add_note(struct run_outcome *o, const char *fmt, ...)
 {
 	char    text[400];

@@ -51,6 +51,7 @@ void run_outcome_done(struct run_outcome *o);
 
 void run_outcome_fail(struct run_outcome *o, enum run_fault fault, const char *code, const char *fmt, ...)
 	printf_like(4, 5);
+void run_outcome_copy_fault(struct run_outcome *o, const struct run_outcome *from);
 /* By an error of brigd. */
 void run_outcome_set_denial(struct run_outcome *o, const json_t *error);
 /* By the event ended: its record is copied, and its verdict or fault set. */

@@ -122,6 +122,7 @@ static void judge0_put_result(json_t *row, const struct submission *s, bool base
 {
 	const struct run_outcome *o        = &s->outcome;
 	bool                      is_over  = !s->run, has_code = is_over && o->fault == FAULT_NONE && !o->signal;
+	bool                      has_signal = is_over && o->verdict == VERDICT_signaled && o->signal;
 	json_int_t                kib      = is_over ? (json_int_t)(o->memory_peak_bytes / 1024) : 0;
 	char                      text[600];
 
@@ -134,7 +135,7 @@ static void judge0_put_result(json_t *row, const struct submission *s, bool base
 	json_object_set_new(row, "wall_time", is_over ? judge0_seconds_to_json(o->wall_ms) : json_null());
 	json_object_set_new(row, "memory", kib > 0 ? json_integer(kib) : json_null());
 	json_object_set_new(row, "exit_code", has_code ? json_integer(o->exit_code) : json_null());
-	json_object_set_new(row, "exit_signal", is_over && o->signal ? json_integer(o->exit_code - 128) : json_null());
+	json_object_set_new(row, "exit_signal", has_signal ? json_integer(o->exit_code - 128) : json_null());
 	if (is_over) /* not beside the others: judge0 of PyPI refuses an answer with a member that it does not know */
 		json_object_set_new(json_object_get(row, "status"), "brig", run_outcome_brig_to_json(o));
 }
@@ -297,8 +298,10 @@ static struct submission *judge0_begin(struct exchange *x, const json_t *body, b
 		run_outcome_fail(o, FAULT_BUSY, "queue", "queue is full");
 	else if (judge0_read(s, &p, body, base64, &e) < 0)
 		run_outcome_fail(o, FAULT_REQUEST, "bad_field", "%s", e.text);
-	else if (submission_start(s, &p))
+	else if (submission_start(s, &p) && !api_run_refusal(s->run))
 		return s;
+	else if (s->run)
+		run_outcome_copy_fault(o, api_run_refusal(s->run));
 	else
 		run_outcome_fail(o, FAULT_BRIG, "memory", "out of memory");
 	if (s)

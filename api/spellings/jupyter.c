@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JUPYTER_TOTAL_MS = 45000, JUPYTER_CELLS_MAX = 1000 };
+enum { JUPYTER_TOTAL_MS = 45000, JUPYTER_CELLS_MAX = 1000, JUPYTER_FETCH_MS = 30000 };
 
 struct jupyter {
 	struct exchange     *x;
@@ -17,7 +17,7 @@ struct jupyter {
 	struct api_run      *run;      /* of the cell before next; NULL: none is under way */
 	struct program       first;    /* files to put, and to fetch */
 	uint64_t             cell_ms;  /* 0: no limit but the total */
-	int64_t              until_ms;
+	uint64_t             total_ms; /* of all cells together, without what they wait */
 	size_t               next;
 	json_t              *cells;    /* of the answer */
 	json_t              *brig;     /* of the last cell */
@@ -26,10 +26,12 @@ struct jupyter {
 	double               wall_ms;
 	struct transfer      transfer;
 	struct fetched_files fetched;
+	struct loop_timer    late;     /* ends a transfer that the jail holds up */
 };
 
 static void jupyter_free(struct jupyter *j)
 {
+	loop_timer_clear(&j->x->api->loop, &j->late);
 	transfer_close(&j->transfer);
 	api_session_close(j->session);
 	api_session_leave(j->session);
@@ -140,6 +142,11 @@ static void jupyter_on_fetched(void *owner, const struct err *why)
 	jupyter_answer(j);
 }
 
+static void jupyter_on_late(void *owner)
+{
+	jupyter_on_fetched(owner, NULL);
+}
+
 static void jupyter_finish(struct jupyter *j)
 {
 	static const struct transfer_events events = {
@@ -150,10 +157,15 @@ static void jupyter_finish(struct jupyter *j)
 	size_t      len;
 	char       *out = NULL;
 
+	j->fetched.asked = j->first.fetch;
 	if (j->first.fetch && j->session->state == API_SESSION_OPEN)
 		out = program_make_transfer(&j->first, true, &len);
-	if (!out || transfer_ask(&j->transfer, j->x->api->link, j->session->id, out, len, &events, j, &e) < 0)
+	if (!out || transfer_ask(&j->transfer, j->x->api->link, j->session->id, out, len, &events, j, &e) < 0) {
 		jupyter_answer(j);
+		return;
+	}
+	j->late = (struct loop_timer){ .due = jupyter_on_late, .owner = j };
+	loop_timer_set(&j->x->api->loop, &j->late, JUPYTER_FETCH_MS);
 }
 
 /* --- cells --- */
@@ -184,10 +196,9 @@ static void jupyter_on_cell(void *owner, struct run_outcome *o)
 /* The rest of the total, or the limit of a cell. At the end of it a cell is interrupted, and the request has failed. */
 static uint64_t jupyter_limit(const struct jupyter *j)
 {
-	int64_t left = j->until_ms - loop_now_ms();
+	uint64_t used = (uint64_t)j->wall_ms, left = j->total_ms > used + 10 ? j->total_ms - used : 10;
 
-	left = left > 10 ? left : 10;
-	return j->cell_ms && j->cell_ms < (uint64_t)left ? j->cell_ms : (uint64_t)left;
+	return j->cell_ms && j->cell_ms < left ? j->cell_ms : left;
 }
 
 static void jupyter_run_next(struct jupyter *j)
@@ -234,7 +245,7 @@ static int jupyter_read(struct jupyter *j, const json_t *body, struct err *e)
 	if (program_read_number(json_object_get(body, "cell_timeout"), "cell_timeout", 1000, &j->cell_ms, e) < 0 ||
 	    program_read_number(json_object_get(body, "total_timeout"), "total_timeout", 1000, &total, e) < 0)
 		return -1;
-	j->until_ms = loop_now_ms() + (int64_t)total;
+	j->total_ms = total;
 	rest        = json_pack("{ss sO* sO*}", "code", "", "files", json_object_get(body, "files"), "fetch_files",
 				json_object_get(body, "fetch_files"));
 	r           = program_read(&j->first, INTERFACE_run_code, rest, e);

@@ -81,9 +81,15 @@ static json_t *nemo_encode(const struct exchange *x, const struct run_outcome *o
 	return nemo_encode_as(x, o, false);
 }
 
-static json_t *nemo_encode_new(const struct exchange *x, const struct run_outcome *o)
+/* It stays new until its client had a result: a fault is sent again, and its history has to be, too. */
+static json_t *nemo_encode_in_session(const struct exchange *x, const struct run_outcome *o)
 {
-	return nemo_encode_as(x, o, true);
+	struct api_session *s      = api_session_find(x->api, x->token, x->head.x_session_id);
+	bool                is_new = s && !s->has_answered;
+
+	if (s)
+		s->has_answered = true;
+	return nemo_encode_as(x, o, is_new);
 }
 
 /* --- requests --- */
@@ -105,18 +111,16 @@ static void nemo_execute_in_session(struct exchange *x, struct program *p)
 	const char         *name = nemo_session_name(x);
 	struct run_outcome  o    = { 0 };
 	struct api_session *s;
-	bool                is_new;
 
 	if (!name)
 		return;
-	s      = api_session_find(x->api, x->token, name);
-	is_new = !s;
+	s = api_session_find(x->api, x->token, name);
 	if (s)
 		api_session_use(s);
 	else
 		s = api_session_open(x->api, x->token, name, &o);
 	if (s) {
-		single_run_start(x, p, s, is_new ? nemo_encode_new : nemo_encode);
+		single_run_start(x, p, s, nemo_encode_in_session);
 		api_session_leave(s); /* the run uses it */
 	} else {
 		exchange_answer_fault(x, &o);

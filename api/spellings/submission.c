@@ -115,7 +115,8 @@ struct submission *submission_create(struct submissions *all, struct api_token *
 	}
 	TAILQ_INSERT_TAIL(&all->list, s, link);
 	all->n++;
-	loop_timer_set(&all->api->loop, &all->stale, SUBMISSION_KEPT_MS / 10);
+	if (!all->stale.set)
+		loop_timer_set(&all->api->loop, &all->stale, SUBMISSION_KEPT_MS / 10);
 	return s;
 }
 

@@ -192,3 +192,19 @@ def test_it_has_no_capability_and_listens_at_its_address_alone(api):
     assert base64 and host.read(f"/proc/{api.pid}/status")
     listening = [line.split()[1] for line in host.read("/proc/net/tcp").splitlines()[1:] if line.split()[3] == "0A"]
     assert f"0100007F:{api.port:04X}" in listening and f"00000000:{api.port:04X}" not in listening
+
+
+def sessions_of(daemon):
+    return json.loads(subprocess.run([host.build_dir() / "bin/brig", "ps", "--json"], env={**daemon.env, "PATH": "/usr/bin:/bin"}, capture_output=True, check=True).stdout)["runs"]
+
+
+def test_a_client_that_goes_while_its_session_opens_leaves_none(start_api, service):
+    daemon = service()
+    api = start_api(env=daemon.env)
+    for _ in range(4):
+        with api.connect() as raw:
+            raw.send(post({"cells": ["import time\ntime.sleep(600)"]}, path="/run_jupyter"))
+            host.poll(lambda: b"brig_api_sessions 1\n" in api.request("GET", "/metrics").body)
+        host.poll(lambda: b"brig_api_sessions 0\n" in api.request("GET", "/metrics").body)
+    assert api.jupyter("print(1)")["cells"][0]["stdout"] == "1\n" # the connection to brigd has had all of the others
+    host.poll(lambda: not sessions_of(daemon))

@@ -247,6 +247,31 @@ def test_the_audit_has_the_name_of_the_token_beside_the_user(start_api, service)
     assert [entry["principal"] for entry in entries] == ["trainer", "trainer"] and {entry["peer_uid"] for entry in entries} == {os.geteuid()}
 
 
+def test_a_session_is_new_until_its_client_had_a_result(start_api):
+    api = start_api("--runs", "1", "--wait", "1")
+    with api.connect() as raw:
+        raw.send(post({"code": SLEEP, "run_timeout": 300}, path="/run_code"))
+        started(api)
+        assert api.request("POST", "/execute", {"generated_code": "x = 1"}, headers={"X-Session-ID": "s"}).status == 502
+        assert "s" in api.ask("GET", "/sessions")["sessions"]
+    started(api, 0)
+    assert api.execute("x = 1", "s")["new_session_created"] and not api.execute("x", "s")["new_session_created"]
+
+
+def test_a_submission_that_is_refused_at_once_is_answered_so(start_api):
+    api = start_api(tokens=f"a:{digest(TOKEN)} per_minute=1\n")
+    body = {"source_code": "1", "language_id": 71}
+    assert [api.request("POST", "/submissions", body, token=TOKEN).status for _ in range(2)] == [201, 429]
+
+
+def test_cells_have_their_time_whatever_they_waited_for(start_api):
+    api = start_api("--runs", "1")
+    first = Later(api.run_code, "import time\ntime.sleep(3)")
+    started(api)
+    assert api.jupyter("import time\ntime.sleep(0.3)", "2", total_timeout=2)["status"] == "Success"
+    assert first.result()["status"] == "Success"
+
+
 # --- stopping ----------------------------------------------------------------------------------------------
 
 def test_a_stop_answers_what_is_under_way_and_refuses_what_is_new(start_api, nothing_left):
