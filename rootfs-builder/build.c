@@ -45,6 +45,7 @@ struct build {
 	int                         tree, log;
 	json_t                     *packages;
 	struct manifest             manifest;
+	bool                        is_layer;
 };
 
 static void build_done(struct build *b)
@@ -120,7 +121,7 @@ static int stage_normalise(struct build *b, struct err *e)
 
 static int stage_lint(struct build *b, struct err *e)
 {
-	return lint_tree(b->tree, b->options->source != NULL, stderr, e);
+	return lint_tree(b->tree, b->is_layer ? LINT_LAYER : b->options->source ? LINT_IMPORT : LINT_ROOTFS, stderr, e);
 }
 
 /* Checks the size before anything is hashed: a sparse file of a terabyte takes no room, but hours to hash. */
@@ -248,7 +249,21 @@ static int stage_publish(struct build *b, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (tree_remove(b->work.dir, ours[i], e) < 0)
 			return -1;
-	return tree_store_publish(&b->tree_store, &b->work, b->manifest.digest, &b->recipe, e);
+	return tree_store_publish(&b->tree_store, &b->work, b->manifest.digest,
+				  b->is_layer ? STORE_LAYERS : STORE_NAMES, &b->recipe, e);
+}
+
+/* "/cpython-311/NAME-VERSION.dist-info" */
+static int stage_list_packages(struct build *b, struct err *e)
+{
+	scoped_tree t = { 0 };
+
+	if (tree_scan(b->tree, &t, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t.n; i++)
+		if (wheels_add_installed_package(&t.entry[i], "", b->packages, e) < 0)
+			return -1;
+	return 0;
 }
 
 struct stage {
@@ -280,6 +295,16 @@ static const struct stage import_stages[] = {
 	{ "compile",   stage_compile_most },
 	{ "normalise", stage_normalise },
 	{ "lint",      stage_lint },
+	{ "manifest",  stage_manifest },
+	{ "publish",   stage_publish },
+	{ 0 },
+};
+
+static const struct stage layer_stages[] = {
+	{ "unpack",    stage_import },    /* as an import that has neither programs to run nor a runner to get */
+	{ "normalise", stage_normalise },
+	{ "lint",      stage_lint },
+	{ "list",      stage_list_packages }, /* after lint, which refuses names that cannot be shown */
 	{ "manifest",  stage_manifest },
 	{ "publish",   stage_publish },
 	{ 0 },
@@ -337,7 +362,8 @@ static int run_stages(struct build *b, const struct stage *stage, struct err *e)
 				print_log_tail(b);
 			return err_wrap(e, "%s", stage->name);
 		}
-		fprintf(stderr, "  %-10s %5.1f s\n", stage->name, monotonic_seconds() - start);
+		if (!b->is_layer) /* a user waits for a program, and need not know */
+			fprintf(stderr, "  %-10s %5.1f s\n", stage->name, monotonic_seconds() - start);
 	}
 	return 0;
 }
@@ -439,4 +465,21 @@ int build_from_import(const struct build_options *o, struct err *e)
 	fprintf(stderr, "%s is %.12s: %zu entries, %.1f MB, %.1f s\n", b.recipe.name, b.manifest.digest,
 		b.manifest.tree.n, (double)b.manifest.bytes / 1e6, monotonic_seconds() - start);
 	return 0;
+}
+
+int build_layer(const struct build_options *o, struct err *e)
+{
+	scoped(build_done) struct build b = {
+		.options = o, .tree_store = TREE_STORE_NONE, .work = WORKSPACE_NONE, .tree = -1, .log = -1,
+		.is_layer = true
+	};
+
+	if (!store_is_layer_key(o->recipe))
+		return err_set(e, ERR_BAD_SPEC, "\"%.63s\" is no key of a layer; brig packages makes one", o->recipe);
+	snprintf(b.recipe.name, sizeof b.recipe.name, "%s", o->recipe);
+	b.recipe.size_max = o->size_max;
+	if (digest_compute_of_bytes(o->recipe, strlen(o->recipe), b.recipe.sha256, e) < 0 ||
+	    tree_store_make(o->store, &b.tree_store, e) < 0 || open_workspace_and_log(&b, e) < 0)
+		return -1;
+	return run_stages(&b, layer_stages, e) < 0 ? err_wrap(e, "packages") : 0;
 }

@@ -19,3 +19,8 @@ struct build_options {
 must_use int build_from_recipe(const struct build_options *o, struct err *e);
 /* The same for a system made elsewhere: see import.h. A name that the store has already is reused only with `force`. */
 must_use int build_from_import(const struct build_options *o, struct err *e);
+/*
+ * A layer of packages, from an archive that came out of a jail: recipe is its key (store.h), source the archive. A
+ * layer of that key is replaced.
+ */
+must_use int build_layer(const struct build_options *o, struct err *e);

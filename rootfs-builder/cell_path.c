@@ -25,10 +25,11 @@ static void add_cell_path(struct cell_paths *list, const char *slash, const char
 
 int cell_paths_list(struct cell_paths *ret, struct err *e)
 {
-	struct mount_plan plan;
+	static const char *const layer[] = { MOUNT_LAYER };
+	struct mount_plan        plan;
 
 	_Static_assert(ARRAY_LEN(bare) + MOUNT_MAX <= ARRAY_LEN(ret->place), "room for every mount");
-	if (mount_plan_build(&plan, &(struct mount_options){ .trust = true, .terminals = true }, e) < 0)
+	if (mount_plan_build(&plan, &(struct mount_options){ .trust = true, .terminals = true, .shown = layer, .shown_len = 1 }, e) < 0)
 		return -1;
 	ret->n = 0;
 	for (size_t i = 0; i < ARRAY_LEN(bare); i++)

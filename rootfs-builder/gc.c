@@ -2,6 +2,7 @@
 #include "gc.h"
 
 #include "fd.h"
+#include "store.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -9,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { LAYER_DAYS = 30 };
 
 enum lock_answer { LOCK_OURS, LOCK_USED, LOCK_FAILED };
 
@@ -41,14 +46,55 @@ static int remove_tree(const struct tree_store *s, const char *digest, struct er
 	return tree_remove(s->dir, aside, e);
 }
 
-static int remove_tree_if_unused(const struct tree_store *s, const struct tree_store_names *names,
-				 const char *digest, bool dry, FILE *out, struct err *e)
+/* --- layers --- */
+
+/*
+ * Takes the name from a layer that no run has used for long. Its tree is then removed like any other without a name: a
+ * run that began in between holds its lock.
+ */
+static int remove_layer_name_if_old(const struct tree_store *s, const struct tree_store_name *layer, bool dry,
+				    bool *is_gone, struct err *e)
+{
+	char        path[128];
+	struct stat st;
+
+	snprintf(path, sizeof path, STORE_LAYERS "/%s", layer->name);
+	*is_gone = fstatat(s->dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		   time(NULL) - st.st_mtime > LAYER_DAYS * 24 * 3600;
+	return *is_gone && !dry && unlinkat(s->dir, path, 0) < 0 && errno != ENOENT ? err_sys(e, "remove %s", path) : 0;
+}
+
+/* Keeps the names of those that stay. */
+static int remove_old_layer_names(const struct tree_store *s, struct tree_store_names *layers, bool dry, struct err *e)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < layers->n; i++) {
+		bool is_gone;
+
+		if (remove_layer_name_if_old(s, &layers->name[i], dry, &is_gone, e) < 0)
+			return -1;
+		if (!is_gone)
+			layers->name[kept++] = layers->name[i];
+	}
+	layers->n = kept;
+	return 0;
+}
+
+/* --- trees --- */
+
+static bool names_have_digest(const struct tree_store_names *names, const char *digest)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->name[i].digest, digest) == 0)
+			return true;
+	return false;
+}
+
+static int remove_tree_if_unused(const struct tree_store *s, const char *digest, bool dry, FILE *out, struct err *e)
 {
 	scoped_fd lock = -1;
 
-	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(names->name[i].digest, digest) == 0)
-			return 0;
 	switch (try_lock_tree(s, digest, dry, &lock)) {
 	case LOCK_USED:
 		fprintf(out, "kept %s: in use\n", digest);
@@ -65,13 +111,16 @@ static int remove_tree_if_unused(const struct tree_store *s, const struct tree_s
 int gc_run(const struct tree_store *s, bool dry, FILE *out, struct err *e)
 {
 	scoped_fd          lock  = tree_store_lock(s, e);
-	scoped_shelf_names names = { 0 }, trees = { 0 };
+	scoped_shelf_names names = { 0 }, layers = { 0 }, trees = { 0 };
 	unsigned           swept = 0;
 
-	if (lock < 0 || tree_store_list_names(s, &names, e) < 0 || tree_store_list_trees(s, &trees, e) < 0)
+	if (lock < 0 || tree_store_list_names(s, &names, e) < 0 || tree_store_list_layers(s, &layers, e) < 0 ||
+	    remove_old_layer_names(s, &layers, dry, e) < 0 || tree_store_list_trees(s, &trees, e) < 0)
 		return -1;
 	for (size_t i = 0; i < trees.n; i++)
-		if (remove_tree_if_unused(s, &names, trees.name[i].digest, dry, out, e) < 0)
+		if (!names_have_digest(&names, trees.name[i].digest) &&
+		    !names_have_digest(&layers, trees.name[i].digest) &&
+		    remove_tree_if_unused(s, trees.name[i].digest, dry, out, e) < 0)
 			return -1;
 	if (workspace_sweep(s->dir, dry, &swept, e) < 0)
 		return -1;

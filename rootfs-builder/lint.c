@@ -27,7 +27,7 @@ struct lint {
 	struct tree tree;
 	char       *dirs[DIRS_MAX]; /* where the loader looks for libraries */
 	size_t      n_dirs;
-	bool        is_import;
+	enum lint_kind kind;
 	size_t      counted; /* findings that are counted, and are no error */
 };
 
@@ -320,9 +320,11 @@ static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		words why;
 
+		if (l->kind == LINT_LAYER && rules[i].look == entry_libraries_are_found)
+			continue;
 		if (rules[i].look(l, entry, why))
 			continue;
-		if (l->is_import && rules[i].look == entry_libraries_are_found) {
+		if (l->kind == LINT_IMPORT && rules[i].look == entry_libraries_are_found) {
 			/* images have tools that are never started */
 			l->counted++;
 			continue;
@@ -336,9 +338,9 @@ static size_t lint_entry(struct lint *l, const struct tree_entry *entry, size_t 
 	return found;
 }
 
-int lint_tree(int root, bool is_import, FILE *out, struct err *e)
+int lint_tree(int root, enum lint_kind kind, FILE *out, struct err *e)
 {
-	scoped(lint_done) struct lint l = { .root = root, .is_import = is_import };
+	scoped(lint_done) struct lint l = { .root = root, .kind = kind };
 	struct cell_paths            list;
 	size_t                        missing = 0, found = 0;
 	char                          why[CELL_PLACE_WORDS];
@@ -349,7 +351,8 @@ int lint_tree(int root, bool is_import, FILE *out, struct err *e)
 		found += lint_entry(&l, &l.tree.entry[i], found, out);
 	if (found > LINT_SHOWN)
 		fprintf(out, "lint: and %zu more\n", found - LINT_SHOWN);
-	for (size_t i = 0; i < list.n; i++) /* the only rule about missing entries, so it is not in the table */
+	/* the only rule about missing entries, so it is not in the table */
+	for (size_t i = 0; i < list.n && kind != LINT_LAYER; i++)
 		if (!cell_path_check(&list.place[i], &l.tree, why) && missing++ < LINT_SHOWN)
 			fprintf(out, "lint: %s: %s [cell]\n", list.place[i].path, why);
 	if (l.counted)
@@ -358,7 +361,7 @@ int lint_tree(int root, bool is_import, FILE *out, struct err *e)
 	if (found + missing)
 		return err_set(
 			e, ERR_BAD_SPEC, "%zu finding%s%s", found + missing, found + missing == 1 ? "" : "s",
-			is_import || !found
+			kind != LINT_ROOTFS || !found
 				? ""
 				: "; a row of prune takes such a thing out, one of packages brings what it lacks");
 	return 0;

@@ -12,8 +12,13 @@
 #define LINT_SHOWN 20
 
 /*
- * Findings go to `out`, at most LINT_SHOWN of them; the error counts them all. Of an import, programs that lack a
- * library are only counted, and are no error.
+ * What the tree is: of an import, programs that lack a library are only counted, and are no error. A layer of packages
+ * is no rootfs: it needs neither libraries nor the places that a cell mounts over.
  */
-must_use int lint_tree(int root, bool is_import, FILE *out, struct err *e);
+enum lint_kind { LINT_ROOTFS, LINT_IMPORT, LINT_LAYER };
+
+/*
+ * Findings go to `out`, at most LINT_SHOWN of them; the error counts them all.
+ */
+must_use int lint_tree(int root, enum lint_kind kind, FILE *out, struct err *e);
 void         lint_print_rules(FILE *out);

@@ -45,7 +45,7 @@ static int make_store_dirs(const struct tree_store *s, struct err *e)
 	static const struct {
 		const char *name;
 		mode_t      mode;
-	} parts[] = { { "trees", 0711 }, { "names", 0755 }, { "tmp", 0700 } };
+	} parts[] = { { "trees", 0711 }, { STORE_NAMES, 0755 }, { STORE_LAYERS, 0755 }, { "tmp", 0700 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (mkdirat(s->dir, parts[i].name, parts[i].mode) == 0)
@@ -122,13 +122,13 @@ bool tree_store_is_marked(const struct tree_store *s, const char *digest, const 
 /* --- publishing --- */
 
 /* Renames a new link over the old one, so that a reader of the name sees one or the other. */
-static int link_name_to_tree(const struct tree_store *s, const struct workspace *w, const char *name,
-			     const char *digest, struct err *e)
+static int link_name_to_tree(const struct tree_store *s, const struct workspace *w, const char *folder,
+			     const char *name, const char *digest, struct err *e)
 {
 	char target[128], path[128];
 
 	snprintf(target, sizeof target, "../trees/%s", digest);
-	snprintf(path, sizeof path, "names/%s", name);
+	snprintf(path, sizeof path, "%s/%s", folder, name);
 	if (symlinkat(target, w->dir, "name") < 0)
 		return err_sys(e, "link %s", name);
 	if (renameat(w->dir, "name", s->dir, path) < 0)
@@ -202,8 +202,8 @@ static int place_or_mark_tree(const struct tree_store *s, struct workspace *w, c
 	return move_tree_in(s, w, place, e);
 }
 
-int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const struct recipe *r,
-		       struct err *e)
+int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest, const char *folder,
+		       const struct recipe *r, struct err *e)
 {
 	if (tree_store_mark(w->dir, r->sha256, e) < 0)
 		return -1;
@@ -214,9 +214,9 @@ int tree_store_publish(const struct tree_store *s, struct workspace *w, const ch
 
 	if (lock < 0 || place_or_mark_tree(s, w, digest, r, e) < 0)
 		return -1;
-	if (fsync_store_dir(s, "trees", e) < 0 || link_name_to_tree(s, w, r->name, digest, e) < 0)
+	if (fsync_store_dir(s, "trees", e) < 0 || link_name_to_tree(s, w, folder, r->name, digest, e) < 0)
 		return -1;
-	return fsync_store_dir(s, "names", e);
+	return fsync_store_dir(s, folder, e);
 }
 
 /* --- lists --- */
@@ -283,7 +283,17 @@ static int list_store_dir(const struct tree_store *s, const char *part, tree_vis
 
 int tree_store_list_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
 {
-	return list_store_dir(s, "names", add_name_from_link, ret, e);
+	return list_store_dir(s, STORE_NAMES, add_name_from_link, ret, e);
+}
+
+int tree_store_list_layers(const struct tree_store *s, struct tree_store_names *ret, struct err *e)
+{
+	/* a store that an older version has made */
+	if (faccessat(s->dir, STORE_LAYERS, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
+		*ret = (struct tree_store_names){ 0 };
+		return 0;
+	}
+	return list_store_dir(s, STORE_LAYERS, add_name_from_link, ret, e);
 }
 
 int tree_store_list_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e)

@@ -26,13 +26,13 @@ void         tree_store_close(struct tree_store *s);
 must_use int tree_store_lock(const struct tree_store *s, struct err *e);
 
 /*
- * Renames the workspace to trees/DIGEST, and points names/NAME at it. When that
+ * Renames the workspace to trees/DIGEST, and points FOLDER/NAME at it; folder: STORE_NAMES or STORE_LAYERS. When that
  * tree exists already and is sound, the workspace stays (its owner removes it)
  * and the tree is marked with the recipe. All data is on the disk before it has
  * a name.
  */
 must_use int tree_store_publish(const struct tree_store *s, struct workspace *w, const char *digest,
-				const struct recipe *r, struct err *e);
+				const char *folder, const struct recipe *r, struct err *e);
 
 /* Records in the tree's directory that this recipe made it; asks whether it did. */
 must_use int tree_store_mark(int tree_dir, const char *recipe_sha256, struct err *e);
@@ -48,6 +48,7 @@ struct tree_store_names {
 	size_t                  n;
 };
 must_use int tree_store_list_names(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
+must_use int tree_store_list_layers(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
 /* name is empty */
 must_use int tree_store_list_trees(const struct tree_store *s, struct tree_store_names *ret, struct err *e);
 void         tree_store_names_done(struct tree_store_names *n);

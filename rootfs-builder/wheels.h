@@ -9,6 +9,7 @@
 #pragma once
 #include "recipe.h"
 #include "requirements.h"
+#include "tree.h"
 
 struct wheels {
 	const struct recipe *recipe; /* borrowed */
@@ -24,4 +25,10 @@ must_use int wheels_load(struct wheels *ret, struct recipe *r, struct err *e);
 must_use int wheels_find(struct wheels *w, struct err *e);
 /* Installs the wheels, and adds them to packages. */
 must_use int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, int stop, struct err *e);
+/*
+ * Adds {"name", "version"} to packages if the entry is the directory "NAME-VERSION.dist-info" of an installed package,
+ * and its path begins with `below`.
+ */
+must_use int wheels_add_installed_package(const struct tree_entry *entry, const char *below, json_t *packages,
+					  struct err *e);
 void         wheels_done(struct wheels *w);

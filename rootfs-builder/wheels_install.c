@@ -214,13 +214,12 @@ static int remove_pip(const struct wheels *w, int root, const char *pip, json_t 
 											   : 0;
 }
 
-/* "/usr/local/lib/python3.11/dist-packages/NAME-VERSION.dist-info" */
-static int add_installed_package(const struct tree_entry *entry, json_t *packages, struct err *e)
+int wheels_add_installed_package(const struct tree_entry *entry, const char *below, json_t *packages, struct err *e)
 {
 	const char *last = strrchr(entry->path, '/') + 1, *dash = strchr(last, '-');
 	size_t      tail = strlen(".dist-info");
 
-	if (entry->type != TREE_DIR || strncmp(entry->path, LIBRARIES "/", strlen(LIBRARIES "/")) != 0 ||
+	if (entry->type != TREE_DIR || !begins_with(entry->path, below) ||
 	    !text_ends_in(last, ".dist-info") || !dash || !text_is_plain(last))
 		return 0;
 	if (json_array_append_new(packages, json_pack("{s:s%, s:s%}", "name", last, (size_t)(dash - last), "version",
@@ -301,7 +300,7 @@ int wheels_apply(const struct wheels *w, int root, json_t *packages, int log, in
 	    tree_scan(root, &t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t.n; i++)
-		if (add_installed_package(&t.entry[i], packages, e) < 0)
+		if (wheels_add_installed_package(&t.entry[i], LIBRARIES "/", packages, e) < 0)
 			return -1;
 	return compile_wheels(root, LIBRARIES, log, stop, e);
 }

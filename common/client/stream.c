@@ -35,10 +35,13 @@ static void stream_append(struct stream *s, const char *bytes, size_t n)
 
 static void stream_append_or_write(struct stream *s, const char *bytes, size_t n)
 {
-	if (s->to < 0)
+	if (s->to < 0) {
 		stream_append(s, bytes, n);
-	else if (!s->broken && file_write_all(s->to, bytes, n) < 0)
-		s->broken = errno;
+	} else if (!s->broken) {
+		stream_last_put(&s->end, bytes, n);
+		if (file_write_all(s->to, bytes, n) < 0)
+			s->broken = errno;
+	}
 }
 
 /* Keeps the last tail_max of all bytes passed to it. */

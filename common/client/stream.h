@@ -26,6 +26,7 @@ struct stream {
 	size_t   tail_len, tail_max;
 	int      broken; /* errno of the write to `to` that failed, or of the read; 0: none did */
 	bool     unread; /* broken is the errno of the read */
+	struct stream_last end; /* only with `to`: what is kept is in data */
 };
 
 enum stream_answer { STREAM_GOES_ON, STREAM_FLOOD, STREAM_BROKEN };

@@ -26,22 +26,36 @@ static int refuse_missing_rootfs(const char *store, const char *name, struct err
 	return err_set(e, ERR_MISSING, "rootfs \"%s\" is not in the store %s; build it: brig rootfs build %s", name, store, name);
 }
 
-/* Reads the digest from the link names/NAME, as data: the kernel never follows this link. */
-static int read_name_link(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
+static int make_link_path(char path[STORE_PATH_MAX], const char *store, const char *folder, const char *name, struct err *e)
 {
-	char    path[STORE_PATH_MAX], target[sizeof LINK_HEAD + STORE_DIGEST + 1];
-	ssize_t n;
+	return snprintf(path, STORE_PATH_MAX, "%s/%s/%s", store, folder, name) >= STORE_PATH_MAX
+		       ? err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store) : 0;
+}
 
-	if (snprintf(path, sizeof path, "%s/names/%s", store, name) >= (int)sizeof path)
-		return err_set(e, ERR_BAD_SPEC, "%.60s...: path too long", store);
-	n = readlink(path, target, sizeof target - 1);
+/* Reads the digest from a link, as data: the kernel never follows it. Kind MISSING without a text: there is none. */
+static int read_link_digest(const char *path, char digest[STORE_DIGEST + 1], struct err *e)
+{
+	char    target[sizeof LINK_HEAD + STORE_DIGEST + 1];
+	ssize_t n = readlink(path, target, sizeof target - 1);
+
 	if (n < 0)
-		return errno == ENOENT || errno == ENOTDIR ? refuse_missing_rootfs(store, name, e) : err_sys(e, "%s", path);
+		return errno == ENOENT || errno == ENOTDIR ? err_set(e, ERR_MISSING, "%s", path) : err_sys(e, "%s", path);
 	target[n] = 0;
 	if (strncmp(target, LINK_HEAD, strlen(LINK_HEAD)) != 0 || !store_is_digest(target + strlen(LINK_HEAD)))
 		return err_set(e, ERR_DENIED, "%s: not a link to ../trees/DIGEST; remove it and build the rootfs again", path);
 	memcpy(digest, target + strlen(LINK_HEAD), STORE_DIGEST + 1);
 	return 0;
+}
+
+static int read_name_link(const char *store, const char *name, char digest[STORE_DIGEST + 1], struct err *e)
+{
+	char path[STORE_PATH_MAX];
+
+	if (make_link_path(path, store, STORE_NAMES, name, e) < 0)
+		return -1;
+	if (read_link_digest(path, digest, e) == 0)
+		return 0;
+	return e->kind == ERR_MISSING && !e->errnum ? refuse_missing_rootfs(store, name, e) : -1;
 }
 
 enum lock_answer { LOCK_TAKEN, LOCK_GONE, LOCK_FAILED };
@@ -154,6 +168,38 @@ int store_open_tree(const char *store, const char *name, struct store_tree *ret,
 		}
 	}
 	return refuse_missing_rootfs(store, name, e);
+}
+
+bool store_is_layer_key(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == STORE_KEY && !text[STORE_KEY];
+}
+
+/* Once a day is enough, and a store that cannot be written to is another user's: its owner's gc counts. */
+static void note_layer_use(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && time(NULL) - st.st_mtime > 24 * 3600)
+		(void)utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+int store_open_layer(const char *store, const char *key, struct store_tree *ret, struct err *e)
+{
+	char path[STORE_PATH_MAX], digest[STORE_DIGEST + 1];
+
+	if (make_link_path(path, store, STORE_LAYERS, key, e) < 0 || read_link_digest(path, digest, e) < 0)
+		return -1;
+	note_layer_use(path);
+	switch (try_open_tree(store, digest, ret, e)) {
+	case LOCK_TAKEN:
+		return 0;
+	case LOCK_FAILED:
+		return err_wrap(e, "packages");
+	case LOCK_GONE:
+		break;
+	}
+	return err_set(e, ERR_MISSING, "%s", path);
 }
 
 int store_open_tree_in_first(const char *const stores[2], const char *name, struct store_tree *ret, struct err *e)

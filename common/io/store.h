@@ -5,6 +5,7 @@
  *   trees/SHA256/manifest.json   what is in it
  *   trees/SHA256/lock            a process that uses the tree holds flock(LOCK_SH) on it; made by the first that misses it
  *   names/NAME                   symlink to ../trees/SHA256
+ *   layers/KEY                   the same for packages that were resolved (decision 0190); its time is that of the last run with them
  *   tmp/                         work in progress of brig-rootfs
  *
  * Only brig-rootfs writes here. A run opens a tree by name and keeps both
@@ -25,6 +26,9 @@
 
 #define STORE_DIGEST   64 /* hex digits of a SHA-256 */
 #define STORE_PATH_MAX 1280
+#define STORE_NAMES    "names"
+#define STORE_LAYERS   "layers"
+#define STORE_KEY      32 /* hex digits of a layer's key */
 
 struct store_tree {
 	int  tree_fd; /* O_PATH */
@@ -44,6 +48,13 @@ bool         store_get_name_time(const char *const stores[2], const char *name, 
 must_use int store_open_digest(const char *store, const char *digest, struct store_tree *ret, struct err *e);
 void         store_close(struct store_tree *t); /* may be called twice */
 #define scoped_store_tree scoped(store_close) struct store_tree
+
+/*
+ * Opens the tree of a layer, and notes that it is used: brig-rootfs gc then keeps it for thirty days.
+ * Kind MISSING: there is none.
+ */
+must_use int store_open_layer(const char *store, const char *key, struct store_tree *ret, struct err *e);
+bool         store_is_layer_key(const char *text);
 
 /* Exactly 64 lower-case hex digits. */
 bool store_is_digest(const char *text);

@@ -26,6 +26,7 @@ enum {
 	PROTOCOL_LIST_MAX = 200, /* runs in one reply */
 	PROTOCOL_IMPORTS_MAX = 512,
 	PROTOCOL_NETWORK_MAX = 64, /* hosts that a run asks for */
+	PROTOCOL_PACKAGES_MAX = 512, /* lines of requirements */
 	PROTOCOL_CALLS_MAX = 64, /* of tools, in one message */
 	PROTOCOL_SESSIONS_MAX = 100, /* sessions in one reply */
 	PROTOCOL_SIDE_MAX = 9999, /* rows, and columns, of a terminal */
@@ -55,7 +56,7 @@ enum event_kind {
 /* Which descriptors belong to a request. */
 enum request_fds {
 	FDS_NONE,
-	FDS_RO,          /* one for each name in ro, then the socket for files, if the request has files */
+	FDS_RO,          /* one for each name in ro, the directory of a layer if it has one, then the socket for files, if the request has files */
 	FDS_CODE_AND_RO, /* the program's text, then those of FDS_RO */
 };
 
@@ -64,6 +65,7 @@ enum run_mode {
 	MODE_script, /* the interpreter */
 	MODE_report, /* the guest runner, which reports the program's result */
 	MODE_check,  /* the guest runner, which reads the program and does not execute it */
+	MODE_resolve, /* the guest runner, which finds packages for the program and does not execute it */
 };
 
 enum cancel_reason { CANCEL_cancelled, CANCEL_output_limit };
@@ -87,6 +89,9 @@ struct protocol_request {
 	unsigned          mode;    /* enum run_mode */
 	const json_t     *network; /* a list of texts, or NULL: as the profile says */
 	const json_t     *imports; /* a list of names of modules, or NULL: any */
+	const json_t     *packages; /* lines of requirements, or NULL */
+	const char       *index;   /* an address, or NULL */
+	bool              has_layer;
 	const char       *run;
 	unsigned          reason; /* enum cancel_reason */
 	const char       *session; /* an id or a name, or NULL: none */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const run_modes[]      = { "script", "report", "check", NULL };
+static const char *const run_modes[]      = { "script", "report", "check", "resolve", NULL };
 static const char *const cancel_reasons[] = { "cancelled", "output_limit", NULL };
 
 /* clang-format off */
@@ -39,8 +39,11 @@ const struct field protocol_call_fields[] = {
 #define KEY_ARGS    { "args",    FIELD_WORDS,  AT(args),         0,     PROTOCOL_ARGS_MAX, 0,                "Arguments of the program", NULL, NULL }
 #define KEY_ARGV    { "argv",    FIELD_WORDS,  AT(argv),         1,     PROTOCOL_ARGS_MAX, 0,                "The command and its arguments; a command without a slash is searched in the PATH of the jail", NULL, NULL }
 #define KEY_RUN     { "run",     FIELD_STR,    AT(run),          0,     RUN_ID_LEN,        0,                "The id of the run", NULL, NULL }
-#define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     2,                 MODE_script,      "What executes the program: the interpreter (script), or a runner in the jail, which reports the program's result on the stream result (report), or only checks the program and reports what it finds (check)", run_modes, NULL }
+#define KEY_MODE    { "mode",    FIELD_CHOICE, AT(mode),         0,     3,                 MODE_script,      "What executes the program: the interpreter (script), or a runner in the jail, which reports the program's result on the stream result (report), or only checks the program and reports what it finds (check), or does not execute it either, and finds the packages that it needs (resolve), see PACKAGES", run_modes, NULL }
 #define KEY_IMPORTS { "imports", FIELD_WORDS,  AT(imports),      0,     PROTOCOL_IMPORTS_MAX, 0,             "Modules that the program may import, for the modes report and check: policy, not a boundary; default: any", NULL, NULL }
+#define KEY_PACKAGES { "packages", FIELD_WORDS, AT(packages),   0,     PROTOCOL_PACKAGES_MAX, 0,            "Lines of a requirements file, for the mode resolve, see PACKAGES", NULL, NULL }
+#define KEY_INDEX   { "index",   FIELD_STR,    AT(index),        8,     PROTOCOL_MAIN_MAX, 0,                "Of the mode resolve: the address of the index; in a service only that of the profile", NULL, NULL }
+#define KEY_LAYER   { "layer",   FIELD_BOOL,   AT(has_layer),    0,     1,                 0,                "Whether a directory of packages is shown as /opt/packages, from which Python imports; its descriptor comes after those of ro", NULL, NULL }
 #define KEY_WAITING { "waiting", FIELD_BOOL,   AT(is_waiting),   0,     1,                 0,                "Whether a tool call takes long: true pauses the clock of the limit wall until a message with false", NULL, NULL }
 #define KEY_CALLS   { "calls",   FIELD_ROWS,   AT(calls),        0,     PROTOCOL_CALLS_MAX, 0,               "Calls that have ended, for the audit log", NULL, protocol_call_fields }
 #define KEY_SESSION { "session", FIELD_STR,    AT(session),      1,     PROTOCOL_NAME_MAX, 0,                "The session: its id, or a name of one of this user's sessions", NULL, NULL }
@@ -58,9 +61,9 @@ const struct field protocol_call_fields[] = {
 #define KEY_REASON  { "reason",  FIELD_CHOICE, AT(reason),       0,     1,                 CANCEL_cancelled, "The exit_reason of the record", cancel_reasons, NULL }
 
 static const struct field hello_fields[]   = { KEY_OP, KEY_TAG, KEY_VERSION, { 0 } };
-static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, { 0 } };
-static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_DETACH, KEY_TERMINAL, KEY_ROWS, KEY_COLUMNS, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
-static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_TERMINALS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, { 0 } };
+static const struct field run_fields[]     = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_CONTEXT, KEY_PROFILE, KEY_LIMITS, KEY_MAIN, KEY_CWD, KEY_ARGS, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_MODE, KEY_IMPORTS, KEY_PACKAGES, KEY_INDEX, KEY_LAYER, { 0 } };
+static const struct field exec_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_CALLED, KEY_DETACH, KEY_TERMINAL, KEY_ROWS, KEY_COLUMNS, KEY_PROFILE, KEY_LIMITS, KEY_ARGV, KEY_CWD, KEY_ENV, KEY_STDIN, KEY_RO, KEY_FILES, KEY_TOOLS, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_LAYER, { 0 } };
+static const struct field open_fields[]    = { KEY_OP, KEY_TAG, KEY_PRINCIPAL, KEY_PROFILE, KEY_LIMITS, KEY_NAME, KEY_STAYS, KEY_TERMINALS, KEY_ENV, KEY_RO, KEY_COLD, KEY_WAIT, KEY_ALLOW, KEY_NETWORK, KEY_LAYER, { 0 } };
 static const struct field files_fields[]   = { KEY_OP, KEY_TAG, KEY_SESSION, { 0 } };
 static const struct field interrupt_fields[] = { KEY_OP, KEY_TAG, KEY_RUN, { 0 } };
 static const struct field resize_fields[]  = { KEY_OP, KEY_TAG, KEY_RUN, KEY_ROWS, KEY_COLUMNS, { 0 } };
@@ -90,8 +93,8 @@ static const struct request_row {
 
 static const char *const fds_texts[] = {
 	[FDS_NONE]        = "none",
-	[FDS_RO]          = "one for each name in ro, then the socket for files",
-	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro, then the socket for files",
+	[FDS_RO]          = "one for each name in ro, then the directory of layer, then the socket for files",
+	[FDS_CODE_AND_RO] = "the program's text, then one for each name in ro, then the directory of layer, then the socket for files",
 };
 
 /* Read before the request is checked, so that a refusal has the tag as well. */
@@ -172,6 +175,21 @@ static int check_main(const struct protocol_request *r, struct denial *d)
 	return 0;
 }
 
+/* The mode "resolve" runs brig's own code, with the network of the index; what it leaves goes to the client by files. */
+static int check_resolve(const struct protocol_request *r, struct denial *d)
+{
+	bool        is_resolve = r->kind == REQUEST_run && r->mode == MODE_resolve;
+	const char *unused     = r->main ? "main" : r->cwd ? "cwd" : r->args ? "args" : json_array_size(r->env) ? "env" : r->has_tools ? "tools" : r->has_layer ? "layer" : r->wants_stdin ? "stdin" : NULL;
+
+	if (!is_resolve && (r->packages || r->index))
+		return deny(d, DENIAL_bad_field, r->packages ? "packages" : "index", "needs the mode \"resolve\", which finds packages; the run itself gets them as its layer");
+	if (is_resolve && unused)
+		return deny(d, DENIAL_bad_field, unused, "has no effect with the mode \"resolve\", which does not execute the program");
+	if (is_resolve && !r->has_files)
+		return deny(d, DENIAL_bad_field, "files", "missing; with the mode \"resolve\" the packages come out as a file");
+	return 0;
+}
+
 /* The mode "check" only reads the program. */
 static int check_mode(const struct protocol_request *r, struct denial *d)
 {
@@ -187,7 +205,7 @@ static int check_mode(const struct protocol_request *r, struct denial *d)
 		return deny(d, DENIAL_bad_field, "tools", "a program that is only read calls nothing");
 	if (is_check && json_array_size(r->network))
 		return deny(d, DENIAL_bad_field, "network", "a program that is only read reaches nothing");
-	if (r->imports && r->mode == MODE_script)
+	if (r->imports && (r->mode == MODE_script || r->mode == MODE_resolve))
 		return deny(d, DENIAL_bad_field, "imports", "needs the mode \"report\" or \"check\"");
 	for (size_t i = 0; i < json_array_size(r->imports); i++) {
 		const char *name = json_string_value(json_array_get(r->imports, i));
@@ -272,7 +290,7 @@ static int check_session(struct protocol_request *r, struct denial *d)
 static int check_fd_count(const struct protocol_request *r, size_t fds, struct denial *d)
 {
 	const struct request_row *row  = &requests[r->kind];
-	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro) + r->has_files;
+	size_t                    want = (row->fds == FDS_CODE_AND_RO) + json_array_size(r->ro) + r->has_layer + r->has_files;
 
 	if (fds == want)
 		return 0;
@@ -309,7 +327,7 @@ int protocol_parse(struct protocol_request *ret, const void *bytes, size_t len, 
 	r->tag = read_tag(r->source);
 	if (find_request_kind(r, d) < 0 || decode_request(r, d) < 0 || check_session(r, d) < 0)
 		return -1;
-	return check_ro(r, d) < 0 || check_main(r, d) < 0 || check_mode(r, d) < 0 || check_fd_count(r, fds, d) < 0 ? -1 : 0;
+	return check_ro(r, d) < 0 || check_main(r, d) < 0 || check_mode(r, d) < 0 || check_resolve(r, d) < 0 || check_fd_count(r, fds, d) < 0 ? -1 : 0;
 }
 
 void protocol_request_done(struct protocol_request *r)

@@ -115,15 +115,38 @@ static int open_cell_cgroups(struct cell *c, struct err *e)
 
 /* --- the file trees, opened with the launcher's rights: a store below a 0700 directory works --- */
 
+static const struct mount_step *find_shown_step(const struct mount_plan *plan, size_t shown)
+{
+	const struct mount_step *m = plan->step;
+
+	while (m->kind != MOUNT_SHOWN || m->shown != (int)shown)
+		m++; /* mount_plan_build() makes one for each */
+	return m;
+}
+
+/* A layer is mounted over a place that the rootfs has, and rootfs trees of an older brig have none. */
+static int check_layer_place(const struct cell *c, const struct cell_spec *spec, struct err *e)
+{
+	bool has_layer = false;
+
+	for (size_t i = 0; i < spec->mounts->n; i++)
+		has_layer |= strcmp(spec->mounts->step[i].to, MOUNT_LAYER) == 0;
+	if (!has_layer || faccessat(c->rootfs.tree_fd, MOUNT_LAYER, F_OK, 0) == 0)
+		return 0;
+	return err_set(e, ERR_MISSING, "the rootfs has no place for packages (/" MOUNT_LAYER "), it is of an older brig; build it again: brig rootfs build %s", spec->rootfs);
+}
+
 static int bind_shown_files(struct cell *c, const struct cell_spec *spec, struct err *e)
 {
 	bool all_inert = true;
 
 	for (size_t i = 0; i < spec->shown_len; i++) {
-		bool      inert = false;
-		scoped_fd dir   = base_mounts_reopen_path(&c->base->mounts, spec->shown_fd[i], "--ro", e);
+		const struct mount_step *m     = find_shown_step(spec->mounts, i);
+		bool                     inert = false;
+		scoped_fd                dir   = base_mounts_reopen_path(&c->base->mounts, spec->shown_fd[i], strcmp(m->to, MOUNT_LAYER) == 0 ? "packages" : "--ro", e);
 
-		c->child.build.shown_fd[i] = dir < 0 ? -1 : ro_bind_open_mount(dir, c->slot.init_id, &inert, e);
+		c->child.build.shown_fd[i] =
+			dir < 0 ? -1 : ro_bind_open_mount(dir, mount_step_attrs(m), c->slot.init_id, &inert, e);
 		if (c->child.build.shown_fd[i] < 0)
 			return -1;
 		all_inert &= inert;
@@ -245,7 +268,7 @@ static int build_cell(struct cell *c, const struct cell_spec *spec, struct err *
 	c->child.build.root_fd = base_mounts_clone_rootfs(&c->base->mounts, &c->rootfs, spec->rootfs, e);
 	if (c->child.build.root_fd < 0 || (c->child.build.shown_fd[0] < 0 && cell_bind_shown_files(c, spec, e) < 0))
 		return -1;
-	if (check_required_layers(c, spec->require_all, e) < 0)
+	if (check_layer_place(c, spec, e) < 0 || check_required_layers(c, spec->require_all, e) < 0)
 		return -1;
 	if (c->user_ns_fd < 0 && (c->user_ns_fd = user_ns_make(&c->slot, c->base->quotas, e)) < 0)
 		return -1;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +44,8 @@ int detach_reopen_path(int from, const char *what, struct err *e)
 	path[n] = 0;
 	again   = open(path, O_PATH | O_CLOEXEC);
 	if (again < 0 && errno == EACCES) /* this process may not search a directory above it: nothing is wrong with the host */
-		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without", what, path);
+		return err_set(e, ERR_DENIED, "%s: %.200s: a directory above it is closed to the service; namei -l shows which, --private does without%s", what, path,
+			       strcmp(what, "packages") == 0 ? ", and so does a store elsewhere (BRIG_STORE)" : "");
 	if (again < 0)
 		return err_sys(e, "set-up step open-trees: %s: %.300s", what, path);
 	if (!fds_have_same_inode(from, again))

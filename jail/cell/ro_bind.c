@@ -78,10 +78,9 @@ static int check_shown_file_kind(int fd, struct err *e)
 	return 0;
 }
 
-int ro_bind_open_mount(int fd, uint32_t spare_id, bool *inert, struct err *e)
+int ro_bind_open_mount(int fd, uint64_t attrs, uint32_t spare_id, bool *inert, struct err *e)
 {
-	enum { ATTRS = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
-	scoped_fd         tree = check_shown_file_kind(fd, e) < 0 ? -1 : detach_clone_mount(fd, ATTRS, "--ro", e);
+	scoped_fd         tree = check_shown_file_kind(fd, e) < 0 ? -1 : detach_clone_mount(fd, attrs, "--ro", e);
 	scoped_fd         ns   = tree < 0 ? -1 : make_idmap_user_ns(spare_id);
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)ns };
 

@@ -13,6 +13,7 @@
 
 /*
  * A detached mount of fd, without the mounts below it; the descriptor is the caller's. *inert: it is id-mapped, so
- * programs cannot use its sockets and pipes either. spare_id: a host id that owns no file.
+ * programs cannot use its sockets and pipes either. attrs: MOUNT_ATTR_*, of the plan's step. spare_id: a host id that
+ * owns no file.
  */
-must_use int ro_bind_open_mount(int fd, uint32_t spare_id, bool *inert, struct err *e);
+must_use int ro_bind_open_mount(int fd, uint64_t attrs, uint32_t spare_id, bool *inert, struct err *e);

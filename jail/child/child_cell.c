@@ -181,6 +181,8 @@ static int mount_shown_file(const struct child_ctx *c, const struct mount_step *
 	struct statx st;
 	int          r;
 
+	if (strcmp(m->to, MOUNT_LAYER) == 0) /* a place of the rootfs */
+		return attach_mount(c, m, c->build.shown_fd[m->shown]);
 	if (file_stat_type(c->build.shown_fd[m->shown], &st) < 0)
 		return -errno;
 	r = S_ISDIR(st.stx_mode) ? mkdirat(c->build.root_fd, m->to, 0755) : mknodat(c->build.root_fd, m->to, S_IFREG | 0444, 0);

@@ -73,6 +73,8 @@ static int fill_proxy_config(void *bytes, void *arg, struct err *e)
 	if (p) {
 		net_rules_copy(&c->allow, &p->allow);
 		net_rules_copy(&c->deny, &p->deny);
+		if (!m->asked) /* in a private run, asked has them */
+			net_rules_append(&c->ceiling, &p->packages);
 	}
 	for (; p && c->secrets < p->secrets; c->secrets++)
 		if (net_secret_read(&p->secret[c->secrets], m->places->credentials, &c->secret[c->secrets], e) < 0)

@@ -191,7 +191,7 @@ static int fill_run_message(struct monitor_message *message, const struct launch
 	run->shown_len = (uint32_t)o->shown_len;
 	launch_args_to_run_spec(&run->order, o, clock_ms(CLOCK_MONOTONIC));
 	for (size_t i = 0; i < o->shown_len; i++) {
-		const char *name = strrchr(o->shown[i], '/') + 1; /* behind "workspace/" */
+		const char *name = mount_shown_name(o->shown[i]);
 
 		if (strlen(name) >= SHOWN_NAME_MAX)
 			return err_set(e, ERR_BAD_SPEC, "ro: a name has more than %d bytes", SHOWN_NAME_MAX - 1);

@@ -30,6 +30,9 @@ def start(argv):
     if mode == "session":
         need("value", "bridge", "session")
         return run_session(int(bridge))
+    if mode == "resolve":
+        need("resolve")
+        return resolve_packages(argv[7], argv[8:])
     pipe = open_pipe(int(fd))
     if mode == "check":
         need("value", "failure", "policy", "last", "tree", "check")

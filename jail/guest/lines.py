@@ -1,4 +1,4 @@
-# lines.py - sitecustomize of the rootfs's interpreter: a program's output is written line by line, as to a terminal
+# lines.py - sitecustomize of the rootfs's interpreter: a program's output is written line by line, as to a terminal, and it finds its packages
 #
 # To a pipe Python writes 8 KiB at a time: the output of a program that is working would not be seen, and that of a program that
 # is killed would be lost. But a system call for each line costs up to thirty times as much as the line, so a program that prints
@@ -11,10 +11,12 @@
 import sys
 from _thread import _count
 from atexit import register
+from posix import stat
 from time import monotonic
 
 del sys.modules["atexit"] # a plain interpreter has not loaded it
 LINES, WITHIN_S, PAUSE_S, CHUNK = 1024, 0.05, 0.01, 1024
+PACKAGES = "/opt/packages"
 
 
 def flush_lines(out, lines, within, pause, now, threads):
@@ -61,5 +63,23 @@ def flush_lines(out, lines, within, pause, now, threads):
     register(end)
 
 
+def is_there(path):
+    try:
+        return stat(path) is not None
+    except OSError:
+        return False
+
+
+def find_packages(tag):
+    """A run's layer of packages, which is mounted before Python starts: behind the standard library, before what the rootfs has."""
+    if is_there(f"{PACKAGES}/{tag}"):
+        at = next((at for at, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+        sys.path.insert(at, f"{PACKAGES}/{tag}")
+        sys.modules["site"].ENABLE_USER_SITE = False # else site would execute a usercustomize of the layer
+    elif is_there(f"{PACKAGES}/requirements.txt"):
+        print(f"brig: the packages of this run are for another Python than {tag}; brig packages --upgrade finds others", file=sys.stderr)
+
+
+find_packages(sys.implementation.cache_tag)
 if hasattr(getattr(sys.stdout, "buffer", None), "raw"): # not closed, not unbuffered
     flush_lines(sys.stdout, LINES, WITHIN_S, PAUSE_S, monotonic, _count)

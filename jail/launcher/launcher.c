@@ -179,7 +179,7 @@ static int open_private_cell(struct private_run *l, int control)
 	fill_supervisor_setup(l);
 	fill_cell_kind(l, &resources);
 	for (size_t i = 0; i < o->shown_len; i++) {
-		snprintf(message.shown[i], sizeof message.shown[i], "%s", strrchr(o->shown[i], '/') + 1); /* behind "workspace/" */
+		snprintf(message.shown[i], sizeof message.shown[i], "%s", mount_shown_name(o->shown[i]));
 		fds[i] = o->shown_fd[i];
 	}
 	fds[o->shown_len] = o->files_fd;

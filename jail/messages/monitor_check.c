@@ -90,7 +90,7 @@ int monitor_check_run(const struct monitor_run *r, const struct monitor_profile 
 	if (r->shown_len > MOUNT_SHOWN_MAX)
 		return err_set(e, ERR_PROTOCOL, "run: more than %d directories to show", MOUNT_SHOWN_MAX);
 	for (uint32_t i = 0; i < r->shown_len; i++)
-		if (!is_path_component(r->shown[i]))
+		if (strcmp(r->shown[i], "/") != 0 && !is_path_component(r->shown[i]))
 			return err_set(e, ERR_PROTOCOL, "run: directory %u has no plain name", i);
 	return 0;
 }

@@ -25,7 +25,6 @@ enum {
 	MONITOR_NAME_MAX    = 64,
 	MONITOR_PRELOAD_MAX = 1024,
 	MONITOR_FILTER_MAX  = 4096, /* instructions, BPF_MAXINSNS */
-	SHOWN_NAME_MAX      = 256,
 };
 
 struct supervisor_setup {

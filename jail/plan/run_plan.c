@@ -61,18 +61,71 @@ int run_plan_apply_limits(struct limits *l, const struct served_profile *profile
 	return above ? deny_above_ceiling(l, profile, above, why) : 0;
 }
 
-static int plan_limits(struct run_plan *p, const json_t *asked, const json_t *allow_missing, struct denial *why)
+static int plan_limits(struct run_plan *p, bool is_resolve, const json_t *asked, const json_t *allow_missing, struct denial *why)
 {
 	uint64_t   waived;
 	struct err e;
 
-	p->limits = p->profile->profile.limits;
+	/* pip unpacks in /workspace, which counts as memory: all that the profile can give */
+	p->limits = is_resolve ? p->profile->profile.ceilings : p->profile->profile.limits;
+	p->limits.waived = p->profile->profile.limits.waived;
 	if (run_plan_apply_limits(&p->limits, p->profile, asked, why) < 0)
 		return -1;
 	if (limits_parse_waived(allow_missing, &waived, &e) < 0)
 		return deny_err(why, DENIAL_bad_field, "allow_missing", &e);
 	p->limits.waived |= waived;
 	p->limits.must = limits_asked_layers(asked) & ~p->limits.waived;
+	return 0;
+}
+
+/* --- packages --- */
+
+static int deny_packages(const struct served_profile *profile, const char *field, struct denial *why)
+{
+	return deny(why, DENIAL_denied, field,
+		    "profile %s takes packages from nowhere; %s can allow it: write {\"extends\": \"%s\", \"packages\": {\"index\": \"" PACKAGES_INDEX
+		    "\"}} into %s",
+		    profile->name, profile->is_private ? "you" : "who administers this service", profile->name,
+		    profile->is_private ? "DIR/NAME.json, and set BRIG_PROFILES=DIR and -p NAME" : "/etc/brig/profiles/NAME.json, and type brig reload; then -p NAME");
+}
+
+/* Whether the profile lets its runs have packages that were not in the rootfs when it was built. */
+static bool profile_allows_packages(const struct served_profile *p)
+{
+	return p->profile.has_packages ? p->profile.packages.index || p->profile.packages.find_links : p->is_private;
+}
+
+static bool has_ro_named(const struct protocol_request *r, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(r->ro); i++)
+		if (strcmp(json_string_value(json_array_get(r->ro, i)), name) == 0)
+			return true;
+	return false;
+}
+
+/* The index that a run of the mode resolve uses; "": none, the wheels are in the directory that its ro shows as wheels. */
+static int find_index(const struct run_plan *p, const struct protocol_request *r, const char **ret, struct denial *why)
+{
+	const struct package_settings *s = &p->profile->profile.packages;
+
+	if (!profile_allows_packages(p->profile))
+		return deny_packages(p->profile, "packages", why);
+	*ret = r->index ? r->index : has_ro_named(r, "wheels") ? "" : s->index ? s->index : p->profile->is_private && !s->find_links ? PACKAGES_INDEX : "";
+	if (!p->profile->is_private && r->index && (!s->index || strcmp(r->index, s->index) != 0))
+		return deny(why, DENIAL_above_ceiling, "index", "profile %s takes packages from %s alone; who administers this service can add a profile with another index",
+			    p->profile->name, s->index ? s->index : "a directory");
+	return 0;
+}
+
+static int plan_resolve(struct run_plan *p, const struct protocol_request *r, struct denial *why)
+{
+	const char *index = "";
+
+	if (find_index(p, r, &index, why) < 0)
+		return -1;
+	p->resolve_args = json_pack("[s]", index);
+	if (!p->resolve_args || (r->packages && json_array_extend(p->resolve_args, (json_t *)r->packages) < 0))
+		return deny(why, DENIAL_broken, NULL, "out of memory");
 	return 0;
 }
 
@@ -138,6 +191,25 @@ static int check_ro_bind(int fd, size_t i, struct denial *why)
 	if (reopen_as_o_path(fd) < 0)
 		return deny(why, DENIAL_broken, field, "cannot be shown: %m");
 	return 0;
+}
+
+/* A directory only: Python would take a file for an archive of modules. */
+static int plan_layer(struct run_plan *p, int fd, struct denial *why)
+{
+	struct statx st;
+
+	if (!profile_allows_packages(p->profile))
+		return deny_packages(p->profile, "layer", why);
+	if (file_stat_type(fd, &st) < 0 || !S_ISDIR(st.stx_mode))
+		return deny(why, DENIAL_bad_descriptors, "layer", "is not a directory");
+	if (device_is_kernel_file_system(st.stx_dev_major, st.stx_dev_minor))
+		return deny(why, DENIAL_denied, "layer", "holds what the kernel tells of the host, no files");
+	if (reopen_as_o_path(fd) < 0)
+		return deny(why, DENIAL_broken, "layer", "cannot be shown: %m");
+	if (p->shown_len == MOUNT_SHOWN_MAX)
+		return deny(why, DENIAL_bad_field, "ro", "with a layer at most %d names", MOUNT_SHOWN_MAX - 1);
+	p->shown[p->shown_len] = strdup(MOUNT_LAYER);
+	return p->shown[p->shown_len] ? (int)(p->shown_len++, 0) : deny(why, DENIAL_broken, NULL, "out of memory");
 }
 
 static int plan_ro_binds(struct run_plan *p, const json_t *names, const int *fds, struct denial *why)
@@ -271,7 +343,8 @@ static int find_leading_args(struct command *c, const struct profile *p, const s
 	return 0;
 }
 
-static int plan_command(struct command *c, const struct profile *p, const struct protocol_request *r,
+/* resolve: the arguments of the mode resolve, or NULL. */
+static int plan_command(struct command *c, const struct profile *p, const struct protocol_request *r, const json_t *resolve,
 			struct denial *why)
 {
 	bool               is_run = r->kind != REQUEST_exec;
@@ -284,7 +357,7 @@ static int plan_command(struct command *c, const struct profile *p, const struct
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	if (find_leading_args(c, p, r, &first, why) < 0)
 		return -1;
-	return fill_argv(c, first, is_run ? r->args : r->argv, is_run ? "args" : "argv", why);
+	return fill_argv(c, first, resolve ? resolve : is_run ? r->args : r->argv, resolve ? "packages" : is_run ? "args" : "argv", why);
 }
 
 static int add_env_of_request(struct program_env *env, const json_t *added, struct denial *why)
@@ -337,7 +410,7 @@ static int plan_exec_args(struct run_plan *p, const struct protocol_request *r, 
 	struct err         e;
 	int                done;
 
-	done = plan_command(&c, &p->profile->profile, r, why);
+	done = plan_command(&c, &p->profile->profile, r, p->resolve_args, why);
 	if (done == 0)
 		done = plan_env(&env, p, r, why);
 	if (done == 0 && exec_args_pack(&p->exec_args, &p->exec_text, (const char *const *)c.path, r->cwd, c.argv, env.entry, &e) < 0)
@@ -366,7 +439,8 @@ static int plan_own_code(struct run_plan *p, const char *text, struct denial *wh
 
 /* --- the network --- */
 
-static int open_network(struct run_plan *p, const struct brig_paths *places, const struct net_rules *rules,
+/* policy: what brig-proxy compares the rules with, in a private run. */
+static int open_network(struct run_plan *p, const struct brig_paths *places, const struct net_policy *policy, const struct net_rules *rules,
 			struct denial *why)
 {
 	scoped_fd  program = -1;
@@ -381,7 +455,7 @@ static int open_network(struct run_plan *p, const struct brig_paths *places, con
 		err_wrap(&e, "brig-proxy, which a network needs");
 		return deny_err(why, DENIAL_broken, NULL, &e);
 	}
-	if (p->profile->is_private && net_config_make(&p->net, places, p->profile->profile.net, rules, &e) < 0)
+	if (p->profile->is_private && net_config_make(&p->net, places, policy, rules, &e) < 0)
 		return deny_err(why, e.kind == ERR_BAD_SPEC || e.kind == ERR_MISSING ? DENIAL_missing : DENIAL_broken, NULL, &e);
 	p->net_rules = malloc(net_rules_size(rules));
 	if (!p->net_rules)
@@ -391,19 +465,65 @@ static int open_network(struct run_plan *p, const struct brig_paths *places, con
 	return 0;
 }
 
+/*
+ * Of a run of the mode resolve: the profile's rules for packages or, in a private run, those of the index that was asked
+ * for; and what its request asks for, as in any run.
+ */
+static int grant_index_rules(const struct run_plan *p, const struct protocol_request *r, struct net_rules *ret, struct denial *why)
+{
+	const struct served_profile *profile = p->profile;
+	const struct net_policy     *policy  = profile->profile.net;
+	const char                  *index   = json_string_value(json_array_get(p->resolve_args, 0));
+	bool                         is_profiles = policy && profile->profile.packages.index && strcmp(index, profile->profile.packages.index) == 0;
+	struct err                   e;
+
+	ret->n = 0;
+	if (!*index)
+		return 0;
+	if (r->network && !profile->is_private)
+		return deny(why, DENIAL_bad_field, "network", "with the mode \"resolve\" a service allows the hosts of the profile's packages alone");
+	if (r->network && net_policy_grant_rules(policy, profile->name, true, r->network, ret, why) < 0)
+		return -1;
+	if (is_profiles && ret->n + policy->packages.n <= NET_RULES_MAX) {
+		net_rules_append(ret, &policy->packages);
+		return 0;
+	}
+	return net_policy_add_index(index, ret, &e) < 0 ? deny_err(why, DENIAL_bad_field, "index", &e) : 0;
+}
+
+/* pip reaches the index in place of what the program may reach, and brig-proxy adds no secrets to what it sends. */
+static int plan_index_network(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, struct denial *why)
+{
+	const struct net_policy *of_profile = p->profile->profile.net;
+	struct net_policy       *bare  = calloc(1, sizeof *bare);
+	struct net_rules        *rules = malloc(sizeof *rules); /* both are too large for a stack */
+	int                      done  = bare && rules ? grant_index_rules(p, r, rules, why) : deny(why, DENIAL_broken, NULL, "out of memory");
+
+	if (done == 0 && of_profile) {
+		net_rules_copy(&bare->deny, &of_profile->deny);
+		bare->upstream = of_profile->upstream;
+	}
+	done = done < 0 ? -1 : open_network(p, places, bare, rules, why);
+	free(rules);
+	free(bare);
+	return done;
+}
+
 static int plan_network(struct run_plan *p, const struct brig_paths *places, const struct protocol_request *r, struct denial *why)
 {
 	const struct net_policy *policy = p->profile->profile.net;
 	struct net_rules        *rules;
 	int                      done;
 
+	if (p->resolve_args)
+		return plan_index_network(p, places, r, why);
 	if ((!policy && !r->network) || (r->kind == REQUEST_run && r->mode == MODE_check))
 		return 0;
 	rules = malloc(sizeof *rules); /* too large for a stack */
 	if (!rules)
 		return deny(why, DENIAL_broken, NULL, "out of memory");
 	done = net_policy_grant_rules(policy, p->profile->name, p->profile->is_private, r->network, rules, why);
-	done = done < 0 ? -1 : open_network(p, places, rules, why);
+	done = done < 0 ? -1 : open_network(p, places, policy, rules, why);
 	free(rules);
 	return done;
 }
@@ -414,12 +534,15 @@ static int run_plan_fill(struct run_plan *p, const struct brig_paths *places, co
 
 	if (r->kind == REQUEST_open && plan_own_code(p, "# a session\n", why) < 0)
 		return -1;
-	if (plan_limits(p, r->limits, r->allow_missing, why) < 0 ||
+	if (plan_limits(p, has_code && r->mode == MODE_resolve, r->limits, r->allow_missing, why) < 0 ||
 	    (has_code && program_text_open(&p->code, fds[0], why) < 0))
 		return -1;
 	if (has_code && !p->code.len && plan_own_code(p, "\n", why) < 0)
 		return -1;
+	if (has_code && r->mode == MODE_resolve && plan_resolve(p, r, why) < 0)
+		return -1;
 	if (plan_ro_binds(p, r->ro, fds + has_code, why) < 0 ||
+	    (r->has_layer && plan_layer(p, fds[has_code + p->shown_len], why) < 0) ||
 	    (r->has_files && check_files_socket(fds[has_code + p->shown_len], why) < 0) ||
 		    check_mount_plan(p, r->terminal, why) < 0 ||
 	    plan_network(p, places, r, why) < 0)
@@ -445,6 +568,8 @@ void run_plan_done(struct run_plan *p)
 	exec_args_close(&p->exec_args);
 	free(p->exec_text);
 	program_text_close(&p->code);
+	json_decref(p->resolve_args);
+	p->resolve_args = NULL;
 	free(p->net_rules);
 	p->net_rules = NULL;
 	net_config_close(&p->net);

@@ -26,6 +26,7 @@ struct run_plan {
 	struct net_rules            *net_rules; /* net_rules_size() bytes; NULL: it has no network */
 	struct net_listeners         listeners; /* with net_rules; used for a private run */
 	struct net_config            net;       /* of a private run only: each profile of a service has its own */
+	json_t                      *resolve_args; /* of the mode resolve: the index, then the request's packages */
 	int                          own_code;  /* of a session and of an empty program: a memory file with brig's own text; else -1 */
 };
 

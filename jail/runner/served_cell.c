@@ -55,7 +55,7 @@ static void adopt_cell_options(struct served_cell *c, const struct supervisor_ce
 {
 	c->shown_len = message->shown_len;
 	for (uint32_t i = 0; i < message->shown_len; i++) {
-		snprintf(c->shown[i], sizeof c->shown[i], "workspace/%s", message->shown[i]);
+		mount_shown_to(message->shown[i], c->shown[i]);
 		c->shown_to[i] = c->shown[i];
 		c->shown_fd[i] = *fds++;
 	}
@@ -182,7 +182,7 @@ static _Noreturn void run_shown_files_helper(struct served_cell *c, int sock)
 	memcpy(keep + 3, c->shown_fd, n * sizeof *keep);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd_close_all_but(keep, n + 3) < 0)
 		err_sys(&answer.err, "set-up step open-trees: --ro");
-	else
+	else if (plan_cell_mounts(c, &answer.err) == 0)
 		(void)!cell_bind_shown_files(cell, &c->watch.spec, &answer.err);
 	answer.layers  = cell->layers;
 	answer.missing = cell->missing;

@@ -50,7 +50,7 @@ struct served_cell {
 	bool              has_code, is_warm, terminals; /* as in supervisor_cell */
 	struct cg_files files;
 	size_t            shown_len;
-	char              shown[MOUNT_SHOWN_MAX][SHOWN_NAME_MAX + 16];
+	char              shown[MOUNT_SHOWN_MAX][SHOWN_TO_MAX];
 	const char       *shown_to[MOUNT_SHOWN_MAX];
 	int               shown_fd[MOUNT_SHOWN_MAX];
 	int               files_fd;  /* the client's socket for files, until the cell is built; -1 */

@@ -15,7 +15,7 @@ int gate_handle_explain(struct connection *c, const struct protocol_request *req
 	json_object_set_new(reply, "ceilings", limits_to_json(&p->profile.ceilings));
 	json_object_set_new(reply, "quota", gate_quota_to_json(&c->access_rule->quota));
 	json_object_set_new(reply, "filter_sha256", *p->filter_sha256 ? json_string(p->filter_sha256) : json_null());
-	if (p->profile.net)
+	if (p->profile.net && json_object_get(p->profile.source, "network"))
 		json_object_set_new(reply, "network", net_policy_to_json(p->profile.net, &p->profile.network));
 	json_object_set_new(reply, "modules", json_pack("O?", p->profile.modules));
 	json_object_set_new(reply, "calls", json_pack("O?", p->profile.calls));

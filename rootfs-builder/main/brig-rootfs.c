@@ -71,6 +71,15 @@ static int command_import(const struct options *o, struct err *e)
 	return stop < 0 ? -1 : build_from_import(&b, e);
 }
 
+static int command_layer(const struct options *o, struct err *e)
+{
+	scoped_fd            stop = open_stop_signalfd(e);
+	struct build_options b    = { .store = o->places.store[0], .recipe = o->args[0], .source = o->args[1],
+				      .size_max = o->size_max, .stop = stop };
+
+	return stop < 0 ? -1 : build_layer(&b, e);
+}
+
 /* Verifies one tree; text: its digest, or its name. */
 static int verify_name_or_digest(const struct tree_store *s, const char *text, struct err *e)
 {
@@ -141,7 +150,7 @@ static int command_lint(const struct options *o, struct err *e)
 {
 	scoped_fd root = open(o->args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return root < 0 ? err_sys(e, "%s", o->args[0]) : lint_tree(root, false, stdout, e);
+	return root < 0 ? err_sys(e, "%s", o->args[0]) : lint_tree(root, LINT_ROOTFS, stdout, e);
 }
 
 /* --- the command line --- */
@@ -159,6 +168,9 @@ static const struct command {
 	{ "import", "NAME SOURCE",
 	  "put a directory, a tar archive or a container image into the store",
 	  command_import, 2, 2, "Fm" },
+	{ "layer",  "KEY FILE.tar",
+	  "put packages into the store, as brig packages does",
+	  command_layer, 2, 2, "m" },
 	{ "verify", "[NAME|DIGEST]...",
 	  "hash the files of trees (default: all) and print what has changed",
 	  command_verify, 0, 256, "" },
@@ -166,7 +178,7 @@ static const struct command {
 	  "list the rootfs trees of the store",
 	  command_list, 0, 0, "j" },
 	{ "gc",     "",
-	  "remove trees that have no name and are not in use",
+	  "remove trees that have no name and are not in use, and packages that no run has used for 30 days",
 	  command_gc, 0, 0, "n" },
 	{ "lint",   "DIR",
 	  "check a directory by the rules for a rootfs",

@@ -72,7 +72,7 @@ APART = {"jail/init": "PID 1 of a cell: alone, without a C library; its protocol
          "common/static": "what static programs have in the place of the C library's name services: alone",
          "jail/cli/early": "what brig does before its C library begins: alone, but for early.h and raw_call.h"}
 # One header of a folder for one floor that sees no other of it.
-SHARED = {"jail/init/protocol.h": "jail/child", "jail/init/raw_call.h": "jail/cell", "jail/child/child_table.h": "jail/cli"}
+SHARED = {"jail/init/protocol.h": "jail/child", "jail/init/raw_call.h": "jail/cell", "jail/child/child_table.h": "jail/cli", "jail/profile/code_digest.h": "jail/server"}
 PURE = ["libcommon.a", "libcommon_json.a", "libcommon_protocol.a", "libjail_spec.a"]
 # What changes or asks the machine. Memory, text, time conversion and printing to a FILE are not among them.
 KERNEL_CALLS = """

@@ -1,6 +1,8 @@
 #include "mount_plan.h"
 #include "tap.h"
 
+#include <string.h>
+
 static const struct mount_step *find(const struct mount_plan *p, const char *to)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -27,12 +29,15 @@ static const struct {
 	{ "the workspace itself cannot be covered", "workspace/", false },
 	{ "dot is no name", "workspace/.", false },
 	{ "dot-dot is no name", "workspace/..", false },
+	{ "packages have a place of their own", MOUNT_LAYER, true },
+	{ "and nothing is shown beside it or below", MOUNT_LAYER "/x", false },
 };
 
 int main(void)
 {
 	struct mount_plan p;
 	struct err        e = { 0 };
+	const char       *layer = MOUNT_LAYER, *named[] = { "workspace/a", "workspace/packages", MOUNT_LAYER };
 	const char       *twice[] = { "workspace/a", "workspace/a" };
 	const char       *many[MOUNT_SHOWN_MAX + 1];
 
@@ -48,6 +53,14 @@ int main(void)
 		bool ok = build(&p, &shown_rows[i].to, 1, true, &e) == 0;
 
 		tap_ok(ok == shown_rows[i].says, "%s", shown_rows[i].name);
+	}
+	tap_ok(build(&p, &layer, 1, true, &e) == 0 && find(&p, MOUNT_LAYER)->flags == (MF_RO | MF_NODEV), "libraries are loaded from packages, where /workspace executes");
+	tap_ok(build(&p, &layer, 1, false, &e) == 0 && find(&p, MOUNT_LAYER)->flags == (MF_RO | MF_NODEV | MF_NOEXEC), "and not where it does not");
+	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+		char to[SHOWN_TO_MAX];
+
+		mount_shown_to(mount_shown_name(named[i]), to);
+		tap_ok(strcmp(to, named[i]) == 0, "%s has a name that leads back to it", named[i]);
 	}
 	tap_ok(build(&p, twice, 2, true, &e) < 0, "two directories of the same name are refused");
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)

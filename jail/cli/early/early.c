@@ -407,6 +407,7 @@ static bool copy_output_once(struct early_stream *s, int to, int signals, bool *
 		return false;
 	}
 	s->seen += (uint64_t)n;
+	stream_last_put(&s->end, program, (size_t)n);
 	return write_all(s, to, signals, program, (size_t)n);
 }
 

@@ -25,6 +25,7 @@ int kill_main(int argc, char **argv);
 int stats_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
 int top_main(int argc, char **argv);
+int packages_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int audit_main(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct command {
 	{ "metrics", exec_program_of_command, "print the figures of the service for Prometheus, or serve them over HTTP" },
 	{ "reload",  reload_main,             "make the service read its configuration and profiles again" },
 	{ "top",     top_main,                "show runs, ready cells and memory, each second anew" },
+	{ "packages", packages_main,          "find packages for runs in a jail, and keep them; print where they are" },
 	{ "explain", explain_main,            "print what a profile gives a run: limits, layers, system calls" },
 	{ "doctor",  exec_program_of_command, "test what jails need on this host, and print what to change" },
 	{ "profile", profile_main,            "list profiles, check them, print their JSON schema" },

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stream_rest.h"
+
 enum { EARLY_ID_LEN = 36, EARLY_DATAGRAM_MAX = 64 * 1024, EARLY_FDS_MAX = 5 }; /* RUN_ID_LEN, PROTOCOL_MAX and DATAGRAM_FDS_MAX */
 #define EARLY_WAIT_MS 60000 /* the default of --wait: how long a run waits when a quota is used up */
 
@@ -24,6 +26,7 @@ struct early_stream {
 	unsigned little; /* stream_rest.h */
 	const char *rest; /* what was read, counted in seen, and not written when a signal came */
 	size_t      rest_len;
+	struct stream_last end;
 };
 
 struct early {

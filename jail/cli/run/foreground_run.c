@@ -25,7 +25,7 @@ enum { PENDING_MAX = 64 * 1024 };
 
 void foreground_run_init(struct foreground_run *c, struct brigd *server, struct request *request, const struct run_events *events)
 {
-	bool keep = request->json || request->mode == MODE_check;
+	bool keep = request->json || request->mode == MODE_check || request->mode == MODE_resolve;
 
 	*c = (struct foreground_run){ .server = *server, .request = request, .stdin_from = fd_take(&request->stdin_fd), .stdin_to = -1, .moving = RUN_FILES_NONE };
 	run_client_init(&c->run, NULL, server->sock, events, c);
@@ -305,6 +305,7 @@ static void stream_adopt_early(struct stream *s, const struct early_stream *earl
 	s->little = early->little;
 	s->broken = early->broken;
 	s->unread = early->unread;
+	s->end    = early->end;
 }
 
 /* It may wait for a reader, so the signals must be let in before. */

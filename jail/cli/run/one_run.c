@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "packages.h"
 #include "privilege.h"
 #include "session_common.h"
 
@@ -81,6 +82,8 @@ static int one_run_check_args(const struct request *r, int left, const struct on
 
 	if (r->by == BY_OPEN)
 		fault = left ? "a session has one name" : NULL;
+	else if (r->by == BY_PACKAGES)
+		fault = left <= 0 && !r->requirements && !r->program ? "name packages" : NULL;
 	else if (r->by == BY_CHECK)
 		fault = left != 1 ? "name one file" : NULL;
 	else if (moves_files)
@@ -107,6 +110,9 @@ static int one_run_main_with_request(struct request *r, int argc, char **argv, c
 	if (n < 0)
 		return command_print_help_or_error(n, argv[0], rows, &way->help, &e);
 	if (way->take(r, argv + n + 1, argc - n - 1, &e) < 0)
+		return way->report ? one_run_report_failure(r, &e, way->report)
+				   : command_print_error(argv[0], &e, STATUS_USAGE);
+	if (way->by != BY_PACKAGES && packages_add_layer(r, one_run_connect_and_run, &e) < 0)
 		return way->report ? one_run_report_failure(r, &e, way->report)
 				   : command_print_error(argv[0], &e, STATUS_USAGE);
 	return way->carry_out ? way->carry_out(r, argv[0]) : one_run_connect_and_run(r, way->report);

@@ -66,7 +66,7 @@ static const struct {
 	{ BY_CALL, { { "code", FIELD_STR, AT(code), 0, FIELD_ANY, 0, "Run this text", NULL, NULL }, 'c', "CODE", NULL, true } },
 	{ BY_RUN, { { "module", FIELD_STR, AT(module), 0, FIELD_ANY, 0, "Run a module of the rootfs, or of a directory that --ro shows, as python3 -m does; what follows are its arguments", NULL, NULL }, 'm', "MODULE", NULL, true } },
 	{ BY_CHECK, OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile whose rules count; default: basic (brig explain --all NAME shows them)") },
-	{ CELLS, OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile; default: basic (brig profile list shows all)") },
+	{ CELLS | BY_PACKAGES, OPTION_TEXT("profile", 'p', AT(profile), "NAME", "The profile; default: basic (brig profile list shows all)") },
 	{ BY_CALL, OPTION_TEXT("context", 0, AT(context), "NAME", "The interpreter of the session, made at its first use; default: main") },
 #include "limits.def"
 	{ BY_RUN | BY_EXEC | BY_COMMAND, OPTION_TEXT("stdin", 0, AT(stdin_path), "FILE", "The program's standard input; \"-\" is that of brig, which is the default for a pipe or a file") },
@@ -82,7 +82,14 @@ static const struct {
 	{ BY_COMMAND, OPTION_SWITCH("detach", 0, AT(detach), "Let processes that the command started go on after its end") },
 	{ BY_CALL, OPTION_TEXT("artifacts", 0, AT(artifacts), "DIR", "Write pictures that the call shows into DIR, as call-1-1.png") },
 	{ CELLS, { { "allow-missing", FIELD_TEXTS, AT(allow_missing), 0, 2, 0, "Run even if this host cannot enforce this limit (memory, cpus)", NULL, NULL }, 0, "LIMIT", NULL, false } },
-	{ CELLS, { { "net", FIELD_TEXTS, AT(network), 0, PROTOCOL_NETWORK_MAX, 0, "Let the program reach this host, as pypi.org, *.pypi.org or HOST:PORT; may be given again; none: no network, whatever the profile allows", NULL, NULL }, 0, "HOST[:PORT]", NULL, false } },
+	{ CELLS | BY_PACKAGES, OPTION_TEXT("requirements", 0, AT(requirements), "FILE", "Packages that the program can import, as a requirements file lists them: resolved in a jail, wheels only, and kept for the next run") },
+	{ CELLS, { { "with", FIELD_TEXTS, AT(with), 0, WITH_MAX, 0, "The same for one package, as polars or 'polars>=1.0'; may be given again", NULL, NULL }, 0, "PACKAGE", NULL, false } },
+	{ BY_RUN, OPTION_SWITCH("script", 0, AT(script), "The same for the packages that the program names in its block # /// script (PEP 723)") },
+	{ BY_PACKAGES, OPTION_TEXT("script", 0, AT(program), "FILE", "The packages that this program names in its block # /// script (PEP 723)") },
+	{ CELLS | BY_PACKAGES, OPTION_TEXT("index", 0, AT(index), "URL", "Take packages from this index; default: that of the profile, in a private run PyPI") },
+	{ CELLS | BY_PACKAGES, OPTION_TEXT("find-links", 0, AT(find_links), "DIR", "Take packages from a directory of wheels; no network is used") },
+	{ BY_PACKAGES, OPTION_SWITCH("upgrade", 0, AT(upgrade), "Resolve again, even if there is an answer") },
+	{ CELLS | BY_PACKAGES, { { "net", FIELD_TEXTS, AT(network), 0, PROTOCOL_NETWORK_MAX, 0, "Let the program reach this host, as pypi.org, *.pypi.org or HOST:PORT; may be given again; none: no network, whatever the profile allows", NULL, NULL }, 0, "HOST[:PORT]", NULL, false } },
 	{ RUNS, OPTION_SWITCH("json", 0, AT(json), "Print the record as JSON, with the program's output in it, and nothing else") },
 	{ BY_CHECK, OPTION_SWITCH("json", 0, AT(json), "Print the findings as JSON") },
 	{ BY_OPEN, OPTION_SWITCH("json", 0, AT(json), "Print the answer as JSON") },
@@ -92,13 +99,13 @@ static const struct {
 	{ BY_GET, { { "max", FIELD_SIZE, AT(max_bytes), 0, 1024 * GIB, 0, "Copy at most so much in all; default 1G", NULL, NULL }, 0, NULL, NULL, false } },
 	{ RUNS, OPTION_TEXT("record", 0, AT(record_to), "FILE|FD", "Write the record as JSON to a file or an open descriptor, beside the program's output") },
 	{ CELLS, OPTION_SWITCH("cold", 0, AT(cold), "Start a new interpreter even if a service has a warm one") },
-	{ CELLS, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up, as 90s or 5m; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
-	{ BY_RUN | BY_EXEC | BY_SHELL, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
+	{ CELLS | BY_PACKAGES, { { "wait", FIELD_MS, AT(wait_ms), 0, PROTOCOL_WAIT_MAX, 0, "How long to wait when a quota is used up, as 90s or 5m; default 60, 0: do not wait", NULL, NULL }, 0, NULL, NULL, false } },
+	{ BY_RUN | BY_EXEC | BY_SHELL | BY_PACKAGES, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this run alone, even if a service is running") },
 	{ BY_CHECK, OPTION_SWITCH("private", 0, AT(private), "Start a brigd for this alone, even if a service is running") },
 	{ BY_RUN | BY_EXEC, OPTION_SWITCH("why", 0, AT(why), "At the end, print what the jail refused to the program, the policy line that refused it, and what allows it") },
 	{ RUNS, OPTION_SWITCH("verbose", 'v', AT(verbose), "Print the one-line summary of the run even if the program exited by itself") },
 	{ BY_PUT | BY_GET | ON_PATHS, OPTION_SWITCH("quiet", 'q', AT(quiet), "Do not name what was left out; the exit status tells") },
-	{ STARTS, OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run") },
+	{ STARTS | BY_PACKAGES, OPTION_SWITCH("quiet", 'q', AT(quiet), "Print no messages of brig, except why there was no run") },
 };
 #undef LIMIT
 /* clang-format on */
@@ -119,7 +126,7 @@ void request_options(unsigned by, struct option_row ret[REQUEST_OPTIONS_MAX])
 
 void request_init(struct request *r, enum request_by by)
 {
-	*r = (struct request){ .by = by, .profile = by & ~(CELLS | BY_CHECK) ? NULL : "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .wait_ms = EARLY_WAIT_MS, .max_bytes = GIB };
+	*r = (struct request){ .by = by, .profile = by & ~(CELLS | BY_CHECK | BY_PACKAGES) ? NULL : "basic", .stdin_fd = -1, .files_sock = -1, .record_fd = -1, .layer = STORE_TREE_NONE, .wait_ms = EARLY_WAIT_MS, .max_bytes = GIB };
 	for (const struct field *f = limits_fields; f->name; f++)
 		*(uint64_t *)((char *)&r->limits + f->offset) = FIELD_UNSET;
 }
@@ -131,6 +138,10 @@ void request_done(struct request *r)
 	fd_closep(&r->stdin_fd);
 	fd_closep(&r->record_fd);
 	fd_closep(&r->files_sock);
+	store_close(&r->layer);
+	free(r->profiles_wheels);
+	free(r->profiles_index);
+	r->profiles_wheels = r->profiles_index = NULL;
 	json_decref(r->message);
 	r->message = NULL;
 	json_decref(r->cells);
@@ -578,6 +589,55 @@ int request_set_terminal_command(struct request *r, const char *session, char *c
 	return 0;
 }
 
+/* --- the request that finds packages --- */
+
+/* Files of the host that pip needs, under fixed names: "PATH:NAME". */
+static int add_resolve_file(const char **list, char ret[PATH_SIZE], const char *path, const char *name, struct err *e)
+{
+	char *whole = realpath(path, NULL);
+	bool  fits  = whole && snprintf(ret, PATH_SIZE, "%s:%s", whole, name) < PATH_SIZE;
+
+	free(whole);
+	if (!fits)
+		return err_sys(e, "%s", path);
+	while (*list)
+		list++;
+	*list = ret;
+	return 0;
+}
+
+int request_set_resolve(struct request *q, char file[RESOLVE_FILES][PATH_SIZE], const struct request *r, int program, struct err *e)
+{
+	/* certificates of this host, as its other programs trust them: also those of a company's own index */
+	static const char trust[] = "/etc/ssl/certs/ca-certificates.crt";
+
+	q->profile = r->profile;
+	q->private = r->private;
+	q->wait_ms = r->wait_ms;
+	q->program = "packages";
+	q->quiet   = true;
+	q->mode    = MODE_resolve;
+	if (r->by == BY_PACKAGES) /* hosts that serve the index's files; --net of a run is about its program */
+		memcpy(q->network, r->network, sizeof q->network);
+	q->message = json_pack("{ss ss}", "op", "run", "mode", run_mode_name(MODE_resolve));
+	if (r->script && (q->fd[q->fds] = fcntl(program, F_DUPFD_CLOEXEC, 3)) < 0)
+		return err_sys(e, "--script");
+	if (r->script)
+		q->fds++;
+	else if (seal_program(q, "\n", 1, e) < 0)
+		return -1;
+	if (put_text_list(q, "packages", "--with", r->with, e) < 0)
+		return -1;
+	if (r->index && json_object_set_new(q->message, "index", json_string(r->index)) < 0)
+		return err_set(e, ERR_BAD_SPEC, "--index: the value is not UTF-8");
+	/* copied in, as files of a closed home directory can be, but for the wheels, which may be many */
+	if ((r->requirements && add_resolve_file(q->put, file[0], r->requirements, "requirements.txt", e) < 0) ||
+	    (!r->find_links && access(trust, R_OK) == 0 && add_resolve_file(q->put, file[1], trust, "ca-certificates.crt", e) < 0) ||
+	    (r->find_links && add_resolve_file(q->shown, file[2], r->find_links, "wheels", e) < 0))
+		return -1;
+	return put_cell_keys(q, e) < 0 || run_files_open(q, e) < 0 ? -1 : 0;
+}
+
 /* --- keys of the message as options --- */
 
 /* The text that a field such as "ro[3]" means; NULL if it is no item of this list. */
@@ -599,7 +659,7 @@ char *request_field_to_option(const struct request *r, const char *field, char *
 		{ "code", NULL }, { "main", NULL }, { "name", NULL }, { "args", "arguments" }, { "argv", "arguments" },
 		{ "cwd", "--workdir" }, { "files", "--put, --get and --out" }, { "allow_missing", "--allow-missing" },
 		{ "network", "--net" }, { "context", "--context" },
-		{ "detach", "--detach" },
+		{ "detach", "--detach" }, { "layer", "packages" }, { "packages", "packages" }, { "index", "--index" },
 	};
 	const char *option = begins_with(field, "limits.") ? limits_option_name(field + 7) : NULL;
 	const char *shown = list_item_of_field(field, "ro", r->shown), *variable = list_item_of_field(field, "env", r->env);

@@ -11,7 +11,10 @@
 #include "client_protocol.h"
 #include "limits.h"
 #include "option.h"
+#include "paths.h"
+#include "store.h"
 
+enum { WITH_MAX = 64 };
 enum { FILES_ASKED_MAX = 63 }; /* one less than FILE_GETS_MAX, because --out is one more */
 
 /* The commands, as bits: an option names those to which it belongs. */
@@ -30,7 +33,8 @@ enum request_by {
 	BY_MKDIR   = 2048,
 	BY_MOVE    = 4096,
 	BY_REMOVE  = 8192,
-	BY_ANY     = 16383,
+	BY_PACKAGES = 16384, /* brig packages */
+	BY_ANY     = 32767,
 	ON_PATHS   = BY_STAT | BY_MKDIR | BY_MOVE | BY_REMOVE,
 	IN_SESSION = BY_OPEN | BY_CALL | BY_COMMAND | BY_PUT | BY_GET | BY_FILES | ON_PATHS,
 };
@@ -51,6 +55,10 @@ struct request {
 	const char   *path[FILES_ASKED_MAX + 1]; /* of ON_PATHS, as they were written */
 	const char   *allow_missing[3];
 	const char   *network[PROTOCOL_NETWORK_MAX + 1]; /* --net */
+	const char   *requirements, *index, *find_links; /* packages: see packages.h */
+	const char   *with[WITH_MAX + 1];
+	char         *profiles_wheels, *profiles_index; /* owned: what the profile says of packages, for their key */
+	bool          script, upgrade;
 	const char   *code, *module; /* -c and -m */
 	const char   *program;    /* for messages: the file or directory, "stdin", the command, "--code", "--module", or the session */
 	char         *in_shown;   /* owned: the program's path below /workspace where a --ro directory has it, "proj/main.py"; NULL: main.py */
@@ -68,12 +76,21 @@ struct request {
 	/* made from it */
 	json_t *message;
 	json_t *cells; /* of a notebook that is checked: foreign.h; else NULL */
+	struct store_tree layer; /* owned: the packages, with the lock of their tree; its tree_fd is -1 if there are none */
 	int     fd[PROTOCOL_FDS_MAX]; /* owned: the descriptors of the message */
 	size_t  fds;
 	int     stdin_fd;
 	int     files_sock;   /* the client's end of the socket for files; -1: none */
 	bool    has_files_fd; /* the last of fd is brigd's end */
 };
+
+/*
+ * The request that resolves the packages of r: its get names the file for the archive. q: request_init(); program: a
+ * file, or -1; file: memory for texts that q borrows.
+ */
+enum { RESOLVE_FILES = 3 };
+must_use int request_set_resolve(struct request *q, char file[RESOLVE_FILES][PATH_SIZE], const struct request *r,
+				 int program, struct err *e);
 
 /* The options of a command, or of all commands whose bits are in `by`. */
 enum { REQUEST_OPTIONS_MAX = 64 };

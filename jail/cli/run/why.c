@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED_MAX = 3, HOSTS_MAX = 20 };
+enum { MODULE_MAX = 80, NAMED_MAX = 3, HOSTS_MAX = 20 };
 
 static bool is_killed_by_filter(const json_t *record)
 {
@@ -35,11 +35,52 @@ static bool refused_call_wanted_network(const json_t *record)
 	       strcmp(argument, "AF_NETLINK") == 0;
 }
 
+/*
+ * The module that the traceback at the end of stderr says is missing; "": none, or a part of a package that is there. The
+ * program may have written anything.
+ */
+static const char *find_missing_module(const struct stream_last *last, char name[MODULE_MAX])
+{
+	static const char before[] = "ModuleNotFoundError: No module named '";
+	char              text[STREAM_LAST + 1];
+	size_t            n = last->n < STREAM_LAST ? last->n : STREAM_LAST;
+	const char       *at, *found = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		text[i] = last->text[(last->n - n + i) % STREAM_LAST];
+	text[n] = 0;
+	for (at = text; (at = strstr(at, before)); at += sizeof before - 1)
+		found = at + sizeof before - 1;
+	n = found ? strcspn(found, "'") : 0;
+	if (n >= MODULE_MAX || strcmp(found ? found + n : "", "'\n") != 0)
+		n = 0; /* it is not the last line */
+	snprintf(name, MODULE_MAX, "%.*s", (int)n, found ? found : "");
+	if (strchr(name, '.') || !text_is_module(name))
+		*name = 0;
+	return name;
+}
+
+static bool print_missing_module(const struct foreground_run *c, const char *op)
+{
+	char name[MODULE_MAX];
+
+	if (!*find_missing_module(&c->run.err.stream.end, name))
+		return false;
+	if (c->request->layer.tree_fd >= 0)
+		fprintf(stderr, "brig: no package of this run has %s; one more --with PACKAGE, or a line more in the requirements, adds it\n", name);
+	else
+		fprintf(stderr, "brig: %s is not in the rootfs, and a program installs nothing: brig %s --with %s finds a package of that name; --requirements FILE, those of a project\n",
+			name, op, name);
+	return true;
+}
+
 void why_print_line(const struct foreground_run *c, const json_t *record)
 {
 	const char *op = json_string_value(json_object_get(c->request->message, "op"));
 	char        words[REFUSED_SUMMARY_MAX], hosts[NETWORK_SUMMARY_MAX];
 
+	if (print_missing_module(c, op ? op : "run"))
+		return;
 	if (*network_print_summary(record, NAMED_MAX, hosts))
 		fprintf(stderr, "brig: not reached: %s; brig %s --why lists all\n", hosts, op ? op : "run");
 	if (!is_killed_by_filter(record) && refused_call_wanted_network(record)) {

@@ -186,7 +186,8 @@ static int start_in_backend(struct served_run *r, const struct protocol_request 
 		.trust_fd    = plan->net.trust_fd,
 		.stdin_pipe  = request->wants_stdin,
 		.result_pipe = r->with_result,
-		.cold        = request->cold,
+		/* a zygote's fork may have another version of a module imported already */
+		.cold        = request->cold || request->has_layer || request->mode == MODE_resolve,
 		.terminals   = request->terminal,
 	};
 
@@ -326,7 +327,8 @@ int served_run_start(struct connection *c, const struct protocol_request *reques
 		.limits      = plan->limits,
 		.tag         = request->tag,
 		.with_stdin  = request->wants_stdin,
-		.with_result = request->mode != MODE_script && request->kind == REQUEST_run,
+		.with_result = request->kind == REQUEST_run && request->mode != MODE_script &&
+			       request->mode != MODE_resolve,
 		.with_tools  = request->has_tools,
 		.tools       = -1,
 		.asked_ms    = now,

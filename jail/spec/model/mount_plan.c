@@ -50,18 +50,37 @@ static int plan_add_step(struct mount_plan *plan, struct mount_step step, struct
 	return 0;
 }
 
+static const char under[] = "workspace/", layer_name[] = "/";
+
+const char *mount_shown_name(const char *to)
+{
+	return strcmp(to, MOUNT_LAYER) == 0 ? layer_name : to + sizeof under - 1;
+}
+
+void mount_shown_to(const char *name, char to[SHOWN_TO_MAX])
+{
+	if (strcmp(name, layer_name) == 0)
+		strcpy(to, MOUNT_LAYER);
+	else
+		snprintf(to, SHOWN_TO_MAX, "%s%s", under, name);
+}
+
+/* A layer is executed from, as libraries are, where the program could execute its own files anyway. */
 static int plan_add_ro_bind(struct mount_plan *plan, const struct mount_options *mount_options, int i, struct err *e)
 {
-	static const char under[] = "workspace/";
-	const char       *to      = mount_options->shown[i], *name = begins_with(to, under) ? to + sizeof under - 1 : "";
+	const char *to       = mount_options->shown[i], *name = begins_with(to, under) ? to + sizeof under - 1 : "";
+	bool        is_layer = strcmp(to, MOUNT_LAYER) == 0;
+	unsigned    flags    = MF_RO | MF_NODEV | (is_layer && mount_options->workspace_exec ? 0 : MF_NOEXEC);
 
+	if (is_layer)
+		name = to + sizeof "opt";
 	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, ERR_BAD_SPEC, "%s: not a plain name under /workspace", to);
 	for (int j = 0; j < i; j++)
 		if (strcmp(mount_options->shown[j], to) == 0)
 			return err_set(e, ERR_BAD_SPEC, "two of them would both be /%s", to);
 	return plan_add_step(plan, (struct mount_step){ .kind = MOUNT_SHOWN, .to = to,
-			     .flags = MF_RO | MF_NODEV | MF_NOEXEC, .shown = i }, e);
+			     .flags = flags, .shown = i }, e);
 }
 
 int mount_plan_build(struct mount_plan *plan, const struct mount_options *mount_options, struct err *e)

@@ -23,7 +23,7 @@ enum mount_kind {
 	MOUNT_TMPFS,
 	MOUNT_TRUST,  /* NET_TRUST_PATH: the certificates that programs must trust when brig-proxy terminates their TLS */
 	MOUNT_TERMINALS, /* a devpts of the cell: only for a session that asked for terminals */
-	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only */
+	MOUNT_SHOWN,  /* a host directory that the user asked to show, read-only: below /workspace, or the packages of the run */
 };
 
 enum mount_flag {
@@ -41,6 +41,9 @@ struct mount_step {
 	int             shown;         /* MOUNT_SHOWN: which of the caller's directories */
 };
 
+/* Where a run has its layer of packages: a place in the rootfs, since what looks for files of a program looks below /workspace. */
+#define MOUNT_LAYER "opt/packages"
+
 enum { MOUNT_MAX = 32, MOUNT_SHOWN_MAX = 16 };
 
 /* Terminals of one cell at once. MONITOR_RUNS_MAX times this is less than kernel.pty.max - kernel.pty.reserve, so cells cannot use up the host's. */
@@ -54,7 +57,7 @@ struct mount_plan {
 struct mount_options {
 	uint64_t           tmp_bytes, workspace_bytes, inodes;
 	bool               workspace_exec, trust, terminals;
-	const char *const *shown; /* "workspace/NAME" of each --ro directory */
+	const char *const *shown; /* "workspace/NAME" of each --ro directory, and MOUNT_LAYER */
 	size_t             shown_len;
 };
 
@@ -67,6 +70,14 @@ const char  *mount_kind_name(enum mount_kind kind);
 
 /* mode: an st_mode. True for directories and regular files. Server, monitor and launcher each check the client's descriptor with it. */
 bool         mount_can_ro_bind(unsigned mode);
+
+/*
+ * How messages between processes name what is shown, and back: "workspace/NAME" is NAME, the layer is "/". to has room
+ * for SHOWN_TO_MAX bytes.
+ */
+enum { SHOWN_NAME_MAX = 256, SHOWN_TO_MAX = SHOWN_NAME_MAX + 16 };
+const char  *mount_shown_name(const char *to);
+void         mount_shown_to(const char *name, char to[SHOWN_TO_MAX]);
 
 /* MOUNT_ATTR_* of a step. */
 static inline uint64_t mount_step_attrs(const struct mount_step *m)

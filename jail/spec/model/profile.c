@@ -14,6 +14,17 @@ const char *profile_warm_name(unsigned warm)
 	return warm_names[warm];
 }
 
+#define AT(member) offsetof(struct package_settings, member)
+/* clang-format off */
+const struct field package_fields[] = {
+	{ "index",      FIELD_STR,   AT(index),      8, 1024,              0, "The address of a simple index, like \"https://pypi.org/simple/\"; wheels are all that is taken from it", NULL, NULL },
+	{ "hosts",      FIELD_MIXED, AT(hosts),      0, PACKAGE_HOSTS_MAX, 0, "Further hosts that serve the index's files, as rules of network; for pypi.org brig knows them", NULL, net_rule_fields },
+	{ "find_links", FIELD_STR,   AT(find_links), 2, 1023,              0, "Instead of an index: the path of a directory of wheels, which the client must be able to read; no network is used", NULL, NULL },
+	{ 0 },
+};
+/* clang-format on */
+#undef AT
+
 #define AT(member) offsetof(struct profile, member)
 /* clang-format off */
 const struct field profile_fields[] = {
@@ -37,6 +48,7 @@ const struct field profile_fields[] = {
 	{ "limits",          FIELD_TABLE,  AT(limits),          0,     0,    0,            "What a run gets when it asks for nothing", NULL, limits_fields },
 	{ "ceilings",        FIELD_TABLE,  AT(ceilings),        0,     0,    0,            "The most that a run may ask for", NULL, ceilings_fields },
 	{ "network",         FIELD_TABLE,  AT(network),         0,     0,    0,            "The hosts that a run reaches by name, see NETWORK; default: none", NULL, net_fields },
+	{ "packages",        FIELD_TABLE,  AT(packages),        0,     0,    0,            "Where packages come from that a client asks for, see PACKAGES; {}: from nowhere; default: in private runs from PyPI, in a service from nowhere", NULL, package_fields },
 	{ 0 },
 };
 /* clang-format on */
@@ -91,6 +103,17 @@ static int check_python_names(const char *field, const json_t *names, is_name_fn
 	return bytes > most ? err_set(e, ERR_BAD_SPEC, "%s: more than %zuK of names", field, most / 1024) : 0;
 }
 
+static int check_packages(const struct package_settings *p, struct err *e)
+{
+	if (p->index && p->find_links)
+		return err_set(e, ERR_BAD_SPEC, "index and find_links: only one of them");
+	if (p->hosts && !p->index)
+		return err_set(e, ERR_BAD_SPEC, "hosts: of which index? write index, too");
+	if (p->find_links && (p->find_links[0] != '/' || !text_is_plain(p->find_links)))
+		return err_set(e, ERR_BAD_SPEC, "find_links: \"%.60s\" is no absolute path", p->find_links);
+	return 0;
+}
+
 int profile_parse(struct profile *ret, const char *name, const void *bytes, size_t len, struct err *e)
 {
 	scoped_profile p = { .name = name };
@@ -117,8 +140,13 @@ int profile_parse(struct profile *ret, const char *name, const void *bytes, size
 	    check_python_names("calls", p.calls, is_python_call_name, NAMES_BYTES_MAX, e) < 0 ||
 	    check_python_names("preload", p.preload, text_is_module, PRELOAD_BYTES_MAX, e) < 0)
 		return -1;
+	p.has_packages = json_object_get(p.source, "packages") != NULL;
+	if (check_packages(&p.packages, e) < 0)
+		return err_wrap(e, "packages");
+	p.network.index       = p.packages.index;
+	p.network.index_hosts = p.packages.hosts;
 	if (net_policy_build(&p.net, &p.network, e) < 0)
-		return err_wrap(e, "network");
+		return begins_with(e->text, "packages: ") ? -1 : err_wrap(e, "network"); /* its rules are compiled with those of network */
 	*ret = p;
 	p    = (struct profile){ 0 };
 	return 0;

@@ -9,6 +9,13 @@
 #include "net_policy.h"
 #include "profile_warm.h"
 
+/* Where packages come from that a run asks for (decision 0190). Texts are borrowed from the profile. */
+struct package_settings {
+	const char   *index;      /* the address of a simple index, or NULL */
+	const json_t *hosts;      /* further hosts that serve its files: rules as in network, or NULL */
+	const char   *find_links; /* an absolute path of a directory of wheels, or NULL */
+};
+
 enum profile_require { REQUIRE_MODE, REQUIRE_ALL };
 
 struct profile {
@@ -29,9 +36,13 @@ struct profile {
 	const char     *extends; /* NULL in every profile that was read: profile_file.h has put both together */
 	struct limits   limits, ceilings;
 	struct net_settings network;
+	struct package_settings packages;
+	bool            has_packages; /* the key is there: without it, a private run uses PACKAGES_INDEX and a service nothing */
 	struct net_policy *net;      /* owned: the settings of `network`, compiled; NULL: none are set */
 	json_t         *source;
 };
+
+#define PACKAGES_INDEX "https://pypi.org/simple/"
 
 enum { PRELOAD_BYTES_MAX = 1024 }; /* of all names, each with a separator */
 

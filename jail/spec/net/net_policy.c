@@ -25,7 +25,7 @@ struct secret_settings {
 
 /* clang-format off */
 #define AT(member) offsetof(struct rule_settings, member)
-static const struct field rule_fields[] = {
+const struct field net_rule_fields[] = {
 	{ "host",    FIELD_STR,  AT(host),       1, NET_RULE_TEXT_MAX - 1, 0, "As a rule that is a text", NULL, NULL },
 	{ "methods", FIELD_LIST, AT(methods),    0, 7,                     0, "Methods of requests that are let through, like GET; default: all", NULL, NULL },
 	{ "paths",   FIELD_LIST, AT(paths),      0, NET_PATHS_MAX,         0, "What the paths of requests may begin with; default: any", NULL, NULL },
@@ -54,9 +54,9 @@ static const struct field secret_fields[] = {
 
 #define AT(member) offsetof(struct net_settings, member)
 const struct field net_fields[] = {
-	{ "allow",    FIELD_MIXED,  AT(allow),    0, NET_RULES_MAX, 0, "What a run reaches that asks for nothing", NULL, rule_fields },
-	{ "ceiling",  FIELD_MIXED,  AT(ceiling),  0, NET_RULES_MAX, 0, "What a run may ask for besides; without the key: in a service nothing, in a private run every public host", NULL, rule_fields },
-	{ "deny",     FIELD_MIXED,  AT(deny),     0, NET_RULES_MAX, 0, "Hosts that no run reaches, whatever the other lists say; without methods, paths and private", NULL, rule_fields },
+	{ "allow",    FIELD_MIXED,  AT(allow),    0, NET_RULES_MAX, 0, "What a run reaches that asks for nothing", NULL, net_rule_fields },
+	{ "ceiling",  FIELD_MIXED,  AT(ceiling),  0, NET_RULES_MAX, 0, "What a run may ask for besides; without the key: in a service nothing, in a private run every public host", NULL, net_rule_fields },
+	{ "deny",     FIELD_MIXED,  AT(deny),     0, NET_RULES_MAX, 0, "Hosts that no run reaches, whatever the other lists say; without methods, paths and private", NULL, net_rule_fields },
 	{ "secrets",  FIELD_OBJECT, AT(secrets),  0, 0,             0, "Secrets that brig-proxy puts into requests, by name: the program has a variable NAME with a placeholder, and never the value", NULL, secret_fields },
 	{ "upstream", FIELD_STR,    AT(upstream), 3, 255,           0, "HOST:PORT of the HTTP proxy through which this host reaches others", NULL, NULL },
 	{ 0 },
@@ -99,7 +99,7 @@ static int rule_from_json(const json_t *from, struct net_rule *ret, struct err *
 
 	if (json_is_string(from))
 		return net_rule_parse(json_string_value(from), ret, e);
-	if (fields_decode(rule_fields, from, &s, e) < 0)
+	if (fields_decode(net_rule_fields, from, &s, e) < 0)
 		return -1;
 	if (!s.host)
 		return err_set(e, ERR_BAD_SPEC, "host: missing; name one, like \"api.example.org\"");
@@ -142,6 +142,51 @@ static int rules_from_json(const char *name, const json_t *list, bool is_opened,
 		ret->n++; /* at most NET_RULES_MAX, by net_fields */
 	}
 	return 0;
+}
+
+/* --- an index of packages --- */
+
+/* "https://pypi.org/simple/" becomes "https://pypi.org". A password in it would be shown to the jail, and to who lists processes. */
+static int index_rule(const char *address, struct net_rule *ret, struct err *e)
+{
+	char        text[NET_RULE_TEXT_MAX];
+	const char *host = begins_with(address, "https://") ? address + 8 : begins_with(address, "http://") ? address + 7 : NULL;
+	size_t      n    = host ? (size_t)(host - address) + strcspn(host, "/") : 0;
+
+	if (strchr(address, '@')) /* first: what has a password in it is not printed */
+		return err_set(e, ERR_BAD_SPEC, "has a user name or password, which the jail would see; name an index that needs none");
+	if (!host || !text_is_plain(address) || strpbrk(address, " ?#\\"))
+		return err_set(e, ERR_BAD_SPEC, "\"%.60s\" is no address of an index; write one like " "\"https://pypi.org/simple/\"", address);
+	if (n >= sizeof text)
+		return err_set(e, ERR_BAD_SPEC, "the name of its host is too long");
+	memcpy(text, address, n);
+	text[n] = 0;
+	if (net_rule_parse(text, ret, e) < 0 || refuse_jail_itself(ret, e) < 0)
+		return -1;
+	return ret->host_kind == NET_HOST_NAME || ret->host_kind == NET_HOST_ADDRESS ? 0 : err_set(e, ERR_BAD_SPEC, "\"%.60s\" names more than one host", text);
+}
+
+int net_policy_add_index(const char *address, struct net_rules *ret, struct err *e)
+{
+	struct net_rule *rule = &ret->rule[ret->n];
+
+	if (ret->n + 2 > NET_RULES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d hosts", NET_RULES_MAX);
+	if (index_rule(address, rule, e) < 0)
+		return -1;
+	ret->n++;
+	return strcmp(rule->host, "pypi.org") != 0 ? 0 : net_rule_parse("https://files.pythonhosted.org", &ret->rule[ret->n++], e);
+}
+
+static int packages_from_settings(const struct net_settings *s, struct net_rules *ret, struct err *e)
+{
+	/* first what the profile says itself: it may allow the index's own host a private address */
+	if (rules_from_json("packages: hosts", s->index_hosts, true, ret, e) < 0)
+		return -1;
+	for (uint32_t i = 0; i < ret->n; i++)
+		if (ret->rule[i].methods || ret->rule[i].paths)
+			return err_set(e, ERR_BAD_SPEC, "packages: hosts[%u]: has methods or paths, and brig-proxy reads nothing of what pip sends; leave them out", i);
+	return s->index && net_policy_add_index(s->index, ret, e) < 0 ? err_wrap(e, "packages: index") : 0;
 }
 
 /* --- secrets --- */
@@ -258,8 +303,14 @@ static int build_policy(struct net_policy *p, const struct net_settings *s, stru
 	p->upstream    = s->upstream;
 	if (rules_from_json("allow", s->allow, true, &p->allow, e) < 0 ||
 	    rules_from_json("ceiling", s->ceiling, true, &p->ceiling, e) < 0 ||
-	    rules_from_json("deny", s->deny, false, &p->deny, e) < 0)
+	    rules_from_json("deny", s->deny, false, &p->deny, e) < 0 || packages_from_settings(s, &p->packages, e) < 0)
 		return -1;
+	/* brig-proxy takes it from the profile whether a name may lead to a private address, for all of its runs */
+	for (uint32_t i = 0; i < p->packages.n && (p->allow.n || p->ceiling.n); i++)
+		if (p->packages.rule[i].is_private)
+			return err_set(e, ERR_BAD_SPEC, "packages: hosts[%u]: private would count for programs, too, since the profile has a network; write a profile of its own for packages", i);
+	if (p->ceiling.n + p->packages.n > NET_RULES_MAX)
+		return err_set(e, ERR_BAD_SPEC, "ceiling: with the hosts of packages more than %d", NET_RULES_MAX);
 	/* A connection is refused by its host and port, before anything is read of it. */
 	for (unsigned i = 0; i < p->deny.n; i++)
 		if (p->deny.rule[i].methods || p->deny.rule[i].paths || p->deny.rule[i].is_private)
@@ -275,7 +326,7 @@ int net_policy_build(struct net_policy **ret, const struct net_settings *s, stru
 	struct net_policy *p;
 
 	*ret = NULL;
-	if (!s->allow && !s->ceiling && !s->deny && !s->secrets && !s->upstream)
+	if (!s->allow && !s->ceiling && !s->deny && !s->secrets && !s->upstream && !s->index)
 		return 0;
 	p = calloc(1, sizeof *p);
 	if (!p)
@@ -305,7 +356,7 @@ void net_policy_copy_ceiling(const struct net_policy *p, bool is_private, struct
 
 bool net_policy_allows_any_host(const struct net_policy *p)
 {
-	return p && (p->allow.n || p->ceiling.n);
+	return p && (p->allow.n || p->ceiling.n || p->packages.n);
 }
 
 static bool rules_include_rule(const struct net_rules *rules, const struct net_rule *asked)
@@ -375,6 +426,7 @@ void net_policy_collect_ports(const struct net_policy *p, uint16_t ports[NET_POR
 		return;
 	net_rules_collect_ports(&p->allow, ports, n);
 	net_rules_collect_ports(&p->ceiling, ports, n);
+	net_rules_collect_ports(&p->packages, ports, n);
 }
 
 /* --- as JSON --- */

@@ -13,11 +13,15 @@
 
 /* The settings as JSON; all NULL when the profile has no key `network`. */
 struct net_settings {
-	const json_t *allow, *ceiling, *deny; /* lists of rules: texts, or objects of rule_fields */
+	const json_t *allow, *ceiling, *deny; /* lists of rules: texts, or objects of net_rule_fields */
 	const json_t *secrets;                /* by name: objects of secret_fields */
 	const char   *upstream;
+	/* Of the key `packages`, not of `network`: an index, and what else serves its files; or NULL. */
+	const char   *index;
+	const json_t *index_hosts;
 };
-extern const struct field net_fields[];
+extern const struct field net_fields[], net_rule_fields[];
+enum { PACKAGE_HOSTS_MAX = 16 };
 
 /* Where the value of a secret is, and where it is sent. Texts are borrowed from the profile; exactly one of the first three is not NULL. */
 struct net_secret_source {
@@ -30,6 +34,7 @@ struct net_secret_source {
 
 struct net_policy {
 	struct net_rules         allow, ceiling, deny;
+	struct net_rules         packages; /* for runs of the mode resolve, and no others */
 	bool                     has_ceiling;
 	uint32_t                 secrets;
 	struct net_secret_source secret[NET_SECRETS_MAX];
@@ -45,6 +50,11 @@ must_use int net_policy_build(struct net_policy **ret, const struct net_settings
  * in the next two functions.
  */
 void net_policy_copy_ceiling(const struct net_policy *p, bool is_private, struct net_rules *ret);
+/*
+ * The rules for the simple index at an address: adds its host and, for PyPI, the host of its files. No path: brig-proxy
+ * need not read what is sent.
+ */
+must_use int net_policy_add_index(const char *address, struct net_rules *ret, struct err *e);
 /* Whether any run of the profile may have a network: if so, a service builds its cells with one. */
 bool net_policy_allows_any_host(const struct net_policy *p);
 /*

@@ -64,6 +64,13 @@ static inline void net_rules_copy(struct net_rules *ret, const struct net_rules 
 	memcpy(ret, rules, net_rules_size(rules));
 }
 
+/* There must be room. */
+static inline void net_rules_append(struct net_rules *ret, const struct net_rules *rules)
+{
+	memcpy(&ret->rule[ret->n], rules->rule, rules->n * sizeof *rules->rule);
+	ret->n += rules->n;
+}
+
 /* "[SCHEME://]HOST[:PORT][/PATH]". The message of ERR_BAD_SPEC has what is wrong with text, and what to write. */
 must_use int net_rule_parse(const char *text, struct net_rule *ret, struct err *e);
 /* The text of a rule, without methods; text has room for NET_RULE_TEXT_MAX bytes. */
