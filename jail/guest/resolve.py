@@ -3,12 +3,12 @@
 # The lines come from a requirements file, further ones from the block `# /// script` of main.py (PEP 723). pip takes wheels only and
 # installs into a new directory, so it runs no code of a package. What comes out is one archive: /workspace/out/layer.tar with
 # TAG/, the packages for one version of Python, and requirements.txt, their versions and hashes. All of it is hostile outside.
-LAYER, OUT, SPARE = "/workspace/layer", "/workspace/out", "/workspace/spare"
+LAYER, LAYER_OUT, SPARE = "/workspace/layer", "/workspace/out", "/workspace/spare"
 PLACE = "/opt/packages" # where a run has it: compiled files have this path in them
 WHEELS, TRUST, REQUIREMENTS = "/workspace/wheels", "/workspace/ca-certificates.crt", "/workspace/requirements.txt"
 SUITE_PIPS = "/usr/share/python-wheels"
-BLOCK = r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
-SHOWN = 12 # lines of pip's errors
+SCRIPT_BLOCK = r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
+PIP_LINES_SHOWN = 12 # lines of pip's errors
 
 
 class Unresolved(Exception):
@@ -33,7 +33,7 @@ def find_pip():
 def script_block(text):
     """The TOML of a program's block, or ""."""
     import re
-    found = [match for match in re.finditer(BLOCK, text) if match["type"] == "script"]
+    found = [match for match in re.finditer(SCRIPT_BLOCK, text) if match["type"] == "script"]
     if len(found) > 1:
         raise Unresolved("the program has more than one block # /// script")
     if not found:
@@ -132,12 +132,12 @@ def run_pip(words, index, log):
     return subprocess.run(command, cwd=f"{SPARE}/empty", env={**os.environ, "TMPDIR": SPARE, "PIP_CONFIG_FILE": os.devnull}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False).returncode
 
 
-def explain(text, index):
+def explain_failure(text, index):
     """pip's own errors, and what helps."""
     import re
     errors = [line[7:] for line in text.splitlines() if line.startswith("ERROR: ") and line != "ERROR: Exception:"] or text.strip().splitlines()[-1:]
     place = index or "the directory of wheels"
-    words = "; ".join(dict.fromkeys(errors[-SHOWN:]))
+    words = "; ".join(dict.fromkeys(errors[-PIP_LINES_SHOWN:]))
     if name := re.search(r"No matching distribution found for ([^\s;]+)", text):
         words = f"no wheel of {name[1]} at {place} fits Python {sys.version_info[0]}.{sys.version_info[1]} on this machine; a package without wheels cannot be used"
         if "Could not fetch URL" in text or "Retrying" in text or "ProxyError" in text:
@@ -182,7 +182,7 @@ def compile_layer():
 def pack_layer():
     """Removes each file that it has added: there is not room for both."""
     import os, tarfile
-    with tarfile.open(f"{OUT}/layer.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(f"{LAYER_OUT}/layer.tar", "w", format=tarfile.PAX_FORMAT) as archive:
         for folder, folders, names in os.walk(LAYER):
             folders.sort()
             if folder != LAYER:
@@ -203,14 +203,14 @@ def make_layer(index, lines):
     with open("/workspace/main.py", encoding="utf-8", errors="replace") as program:
         wanted += of_program(program.read())
     plain = [plain_requirement(where, line) for where, line in wanted]
-    for folder in f"{LAYER}/{sys.implementation.cache_tag}", OUT, f"{SPARE}/empty":
+    for folder in f"{LAYER}/{sys.implementation.cache_tag}", LAYER_OUT, f"{SPARE}/empty":
         os.makedirs(folder)
     with open(f"{SPARE}/requirements.txt", "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in plain)
     with open(f"{SPARE}/log", "w+", encoding="utf-8", errors="replace") as log:
         if wanted and run_pip(words, index, log):
             log.seek(0)
-            raise Unresolved(explain(log.read(), index))
+            raise Unresolved(explain_failure(log.read(), index))
     report = {}
     if wanted:
         with open(f"{SPARE}/report.json", encoding="utf-8") as file:

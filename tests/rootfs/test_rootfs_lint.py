@@ -9,7 +9,7 @@ import pytest
 from support import terminal
 
 
-PLACES = "dev/pts dev/shm etc/brig proc tmp workspace".split()
+PLACES = "dev/pts dev/shm etc/brig opt/packages proc tmp workspace".split()
 DEVICES = "dev/null dev/zero dev/full dev/random dev/urandom".split()
 
 

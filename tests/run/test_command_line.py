@@ -9,7 +9,7 @@ import pytest
 from support import brig as tool
 from support import host
 
-COMMANDS = "run exec session shell check ps kill stats metrics reload top explain doctor profile rootfs audit help".split()
+COMMANDS = "run exec session shell check ps kill stats metrics reload top packages explain doctor profile rootfs audit help".split()
 
 
 def plain(*words, **kw):
