@@ -883,6 +883,32 @@ static void make_servers_file(struct seeds *s)
 	put_text(s, "{\"mcpServers\":{\"import\":{\"command\":\"$ ${ ${} ${:-} ${1}\"}}}");
 }
 
+/* The first byte is the interface, in the order of interface.def; behind the last one, a file of tokens. */
+static void make_api_request(struct seeds *s)
+{
+	static const char *const known[] = { "\"code\":", "\"language\":", "\"run_timeout\":", "\"files\":", "\"fetch_files\":",
+					     "\"cells\":", "\"generated_code\":", "\"timeout\":", "\"version\":",
+					     "\"content\":", "\"source_code\":", "\"language_id\":71", "\"expected_output\":",
+					     "profile=", "runs=", "per_minute=", "apis=" };
+	static const char *const bodies[] = {
+		"{\"code\":\"print(1)\",\"language\":\"python\",\"files\":{\"a\":\"aGk=\"},\"fetch_files\":[\"o\"]}",
+		"{\"generated_code\":\"1\",\"language\":\"ipython\",\"timeout\":1.5}",
+		"{\"language\":\"python\",\"version\":\"*\",\"files\":[{\"name\":\"a.py\",\"content\":\"1\"}]}",
+		"{\"source_code\":\"print(1)\",\"language_id\":71,\"expected_output\":\"1\"}",
+		"a:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef runs=1 apis=nemo",
+	};
+
+	begin(s, "api_request");
+	words(s, json_words, ARRAY_LEN(json_words));
+	words(s, known, ARRAY_LEN(known));
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		char text[200];
+		int  n = snprintf(text, sizeof text, "%c%s", (char)i, bodies[i]);
+
+		put(s, text, (size_t)n);
+	}
+}
+
 static void make_events(struct seeds *s)
 {
 	static const char *const known[] = { "data:", "data: ", "event: message", "id: 1", "retry: 5", "\r\n\r\n", "\n\n", "\r\r" };
@@ -1089,6 +1115,7 @@ int main(int argc, char **argv)
 	make_bridge_line(&s);
 	make_tool_catalog(&s);
 	make_servers_file(&s);
+	make_api_request(&s);
 	make_events(&s);
 	make_file_entries(&s);
 	make_http(&s);
